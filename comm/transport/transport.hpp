@@ -130,7 +130,24 @@ public:
     /// and is not matched yet.
     virtual bool isAnnounced(const MessageTag& tag) const = 0;
 
-    virtual bool isLost() const = 0;
+    enum class State : std::uint8_t { kIdle, kConnecting, kOpen, kLost };
+    virtual State state() const = 0;
+    /// Starts connecting now instead of at the first post. Outcome: state(), later.
+    virtual void connect() = 0;
+
+    /// The peer's Arena as mapped in this process: proof that it is on this node. Null base while
+    /// not kOpen, and for transports that do not share memory.
+    struct MappedArena {
+        std::byte* base = nullptr;
+        std::size_t bytes = 0;
+    };
+    virtual MappedArena mapped() const = 0;
+
+    /// After this process wrote something into shared memory that the peer may be waiting for:
+    /// wakes the peer if it sleeps. One load when it does not. No effect for transports that do not
+    /// share memory.
+    virtual void ringDoorbell() = 0;
+
     virtual WireCounters counters() const = 0;
 };
 
@@ -151,13 +168,9 @@ public:
     /// Moves bytes and runs completions. Never blocks. Returns how many things happened.
     virtual int progress(Time now) = 0;
 
-    /// Descriptors that become readable (or writable, as the transport has armed them) when
-    /// progress() has work: normally one epoll descriptor. Empty: the transport wakes sleepers
-    /// another way, or must be polled.
-    virtual std::vector<int> sleepDescriptors() const = 0;
-
-    /// Called before the process sleeps on sleepDescriptors(): false when there is work right now,
-    /// so do not sleep.
+    /// Called before the engine sleeps in SleepSet::wait (the transport keeps its descriptors
+    /// registered there): marks this process as asleep for peers that share memory with it, then
+    /// looks once more. False: there is work right now, do not sleep.
     virtual bool prepareSleep() = 0;
     virtual void wakeUp() = 0;  ///< called after the sleep
 
