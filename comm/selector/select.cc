@@ -1,0 +1,215 @@
+#include "comm/selector/select.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace isthmus {
+namespace {
+
+using Names = std::vector<std::string_view>;
+
+// Up to this many nodes every rank of a rail talks to all others directly: two rounds of latency
+// instead of 2(N - 1), and few enough senders not to flood one receiver's queue (collectives.md
+// 2.2: one-shot wins for N <= 4 to 8).
+constexpr std::size_t kExchangeNodes = 4;
+
+// A message below this costs more in latency and system calls than in wire time at 10 Gbit/s
+// (15 us there are 18 KB; twice that, because a ring waits for both ends).
+constexpr std::uint64_t kSmallMessageBytes = 32 << 10;
+
+// All-reduce over two nodes: doubling moves the same bytes in half the rounds, but every rank then
+// reduces the whole shard; pays while the shard stays in the L2 cache.
+constexpr std::uint64_t kDoublingBytes = 256 << 10;
+
+// More passes than this only grow counters: 64 K passes of the default 1 MiB are 64 GiB.
+constexpr std::uint64_t kMostSegments = 1 << 16;
+
+std::size_t largestNode(const Layout& layout) {
+    std::size_t most = 0;
+    for (const std::vector<Rank>& node : layout.nodes) most = std::max(most, node.size());
+    return most;
+}
+
+std::size_t smallestNode(const Layout& layout) {
+    std::size_t least = layout.nodes.empty() ? 0 : layout.nodes.front().size();
+    for (const std::vector<Rank>& node : layout.nodes) least = std::min(least, node.size());
+    return least;
+}
+
+// Bytes that one rank puts in: what an inline call must hold in its slot.
+std::uint64_t contributionOf(const CallShape& call, const Layout& layout) {
+    const auto ranks = static_cast<std::uint64_t>(std::max(layout.ranks(), 1));
+    const bool blockOnly =
+        call.collective == Collective::kAllGather || call.collective == Collective::kGather;
+    return blockOnly ? call.bytes / ranks : call.bytes;
+}
+
+bool isInline(const CallShape& call, const Layout& layout, const SelectorOptions& options) {
+    if (call.hasCounts) return false;
+    return contributionOf(call, layout) <= static_cast<std::uint64_t>(options.inlineBytes);
+}
+
+// collectives.md 2.1, skewed nodes: a direct exchange of blocks loads the card of a big node with
+// one copy per other node; a ring loads nobody with more than arrives everywhere anyway.
+bool exchangeKeepsBound(const Layout& layout) {
+    const std::size_t ranks = static_cast<std::size_t>(layout.ranks());
+    return (layout.nodes.size() - 1) * largestNode(layout) <= ranks - smallestNode(layout);
+}
+
+Names allReduceOverNodes(const CallShape& call, const Layout& layout) {
+    const std::size_t nodes = layout.nodes.size();
+    const std::uint64_t shard = call.bytes / largestNode(layout);
+    if (nodes == 2 && shard <= kDoublingBytes) return {"doubling", "exchange", "ring"};
+    if (nodes <= kExchangeNodes || shard / nodes < kSmallMessageBytes) return {"exchange", "ring"};
+    return {"ring", "exchange"};
+}
+
+Names blocksOverNodes(const CallShape& call, const Layout& layout) {
+    if (!exchangeKeepsBound(layout)) return {"ring", "exchange"};
+    const std::uint64_t block = call.bytes / static_cast<std::uint64_t>(layout.ranks());
+    const bool few = layout.nodes.size() <= kExchangeNodes;
+    return few || block < kSmallMessageBytes ? Names{"exchange", "ring"}
+                                             : Names{"ring", "exchange"};
+}
+
+// How the part between nodes should go, best first.
+Names betweenNodes(const CallShape& call, const Layout& layout) {
+    switch (call.collective) {
+    case Collective::kAllReduce:
+        return allReduceOverNodes(call, layout);
+    case Collective::kAllGather:
+    case Collective::kReduceScatter:
+        return blocksOverNodes(call, layout);
+    case Collective::kAllToAll:
+        return {"pairwise", "exchange"};
+    case Collective::kBroadcast:
+    case Collective::kReduce:
+        return call.bytes <= kSmallMessageBytes && layout.nodes.size() > 2
+                   ? Names{"binomial", "chain"}
+                   : Names{"chain", "binomial"};
+    case Collective::kGather:
+    case Collective::kScatter:
+        return {"linear", "direct"};
+    case Collective::kBarrier:
+        return {"dissemination"};
+    }
+    return {};
+}
+
+const Algorithm* fitting(Collective collective, std::string_view name, const Layout& layout) {
+    const Algorithm* entry = findAlgorithm(collective, name);
+    return entry != nullptr && entry->fits(layout) ? entry : nullptr;
+}
+
+const Algorithm* firstFitting(const Layout& layout, Collective collective, bool usesLevels) {
+    for (const Algorithm& entry : catalogue()) {
+        if (entry.collective == collective && entry.usesLevels == usesLevels &&
+            entry.fits(layout)) {
+            return &entry;
+        }
+    }
+    return nullptr;
+}
+
+const Algorithm* chooseInNode(const CallShape& call, const Layout& layout,
+                              const SelectorOptions& options) {
+    if (isInline(call, layout, options)) {
+        if (const Algorithm* entry = fitting(call.collective, "inline", layout)) return entry;
+    }
+    if (const Algorithm* entry = fitting(call.collective, "direct", layout)) return entry;
+    return firstFitting(layout, call.collective, false);
+}
+
+const Algorithm* chooseOverNodes(const CallShape& call, const Layout& layout) {
+    for (const std::string_view name : betweenNodes(call, layout)) {
+        const std::string composed = "two_level_" + std::string(name);
+        if (const Algorithm* entry = fitting(call.collective, composed, layout)) return entry;
+    }
+    if (const Algorithm* entry = fitting(call.collective, "two_level", layout)) return entry;
+    if (const Algorithm* entry = firstFitting(layout, call.collective, true)) return entry;
+    for (const std::string_view name : betweenNodes(call, layout)) {
+        if (const Algorithm* entry = fitting(call.collective, name, layout)) return entry;
+    }
+    return firstFitting(layout, call.collective, false);
+}
+
+// An all-to-all with counts has no size that all ranks know: it counts as large.
+CallShape agreedPart(CallShape call) {
+    if (call.hasCounts && call.collective == Collective::kAllToAll) call.bytes = 1 << 30;
+    return call;
+}
+
+Result<const Algorithm*> chooseEntry(const CallShape& call, const Layout& layout,
+                                     const SelectorOptions& options) {
+    if (!options.algorithm.empty()) {
+        const Algorithm* wished = findAlgorithm(call.collective, options.algorithm);
+        if (wished == nullptr) {
+            return Status::invalidArgument("unknown algorithm \"" + options.algorithm + "\" for " +
+                                           std::string(nameOf(call.collective)) + ": known are " +
+                                           knownAlgorithms(call.collective));
+        }
+        if (!wished->fits(layout)) {
+            return Status::invalidArgument("algorithm \"" + options.algorithm + "\" for " +
+                                           std::string(nameOf(call.collective)) +
+                                           " does not fit a layout of " +
+                                           std::to_string(layout.nodes.size()) + " nodes");
+        }
+        return wished;
+    }
+    const std::string& set = options.algorithms[static_cast<std::size_t>(call.collective)];
+    if (const Algorithm* entry = fitting(call.collective, set, layout)) return entry;
+    const Algorithm* entry = layout.nodes.size() > 1 ? chooseOverNodes(call, layout)
+                                                     : chooseInNode(call, layout, options);
+    if (entry == nullptr) {
+        return Status::internal("no algorithm for " + std::string(nameOf(call.collective)));
+    }
+    return entry;
+}
+
+int segmentsOf(const CallShape& call, const SelectorOptions& options) {
+    const auto segment =
+        static_cast<std::uint64_t>(std::max<std::int64_t>(options.segmentBytes, 1));
+    const bool isWhole = call.hasCounts && call.collective == Collective::kAllToAll;
+    if (isWhole || call.collective == Collective::kBarrier || call.bytes <= segment) return 1;
+    return static_cast<int>(std::min(1 + (call.bytes - 1) / segment, kMostSegments));
+}
+
+}  // namespace
+
+Result<Selection> select(const CallShape& call, const Layout& layout,
+                         const SelectorOptions& options) {
+    const Result<const Algorithm*> entry = chooseEntry(agreedPart(call), layout, options);
+    if (!entry.ok()) return entry.status();
+    Selection selection;
+    selection.algorithm = std::string((*entry)->name);
+    selection.segments = (*entry)->name == "inline" ? 1 : segmentsOf(call, options);
+    selection.window = std::clamp(options.window, 1, selection.segments);
+    selection.segmentsWhenMapped = layout.nodes.size() == 1 ? 1 : selection.segments;
+    return selection;
+}
+
+std::string reasonOf(const Selection& selection, const CallShape& call, const Layout& layout,
+                     const SelectorOptions& options) {
+    if (!options.algorithm.empty()) return "asked for by the caller";
+    if (options.algorithms[static_cast<std::size_t>(call.collective)] == selection.algorithm) {
+        return "set by ISTHMUS_ALGORITHM";
+    }
+    if (layout.nodes.size() <= 1) {
+        return selection.algorithm == "inline"
+                   ? "tiny: one meeting inside the node costs less than two"
+                   : "one node: ranks read and write each other's memory";
+    }
+    if (selection.algorithm.find("ring") != std::string::npos) {
+        return exchangeKeepsBound(layout) ? "large messages over many nodes: neighbours only"
+                                          : "unequal nodes: an exchange would overload a big one";
+    }
+    if (selection.algorithm.find("doubling") != std::string::npos) {
+        return "two nodes and a small shard: one round, same bytes";
+    }
+    if (selection.algorithm.find("exchange") != std::string::npos) {
+        return "few nodes or small messages: fewest rounds at the least bytes";
+    }
+    return "least bytes between nodes";
+}
+
+}  // namespace isthmus

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <isthmus/status.hpp>
+#include <isthmus/types.hpp>
+
+#include "comm/algorithm/catalogue.hpp"
+#include "comm/base/knobs.hpp"
+#include "comm/cost/link_model.hpp"
+
+namespace isthmus {
+
+inline constexpr Knob kSelectorKnobs[] = {
+    {"ISTHMUS_ALGORITHM", "", Unit::kText,
+     "algorithm to use where it fits: one name, or all_reduce=ring,broadcast=chain"},
+    {"ISTHMUS_SEGMENT", "1M", Unit::kBytes,
+     "operand bytes that one pass of a plan moves; less overlaps more"},
+    {"ISTHMUS_WINDOW", "3", Unit::kCount, "passes of one call that may be under way at once"},
+    {"ISTHMUS_INLINE", "4K", Unit::kBytes,
+     "bytes of one rank up to which a call inside a node meets once only"},
+};
+
+/// What a call looks like to every one of its ranks. All fields are agreed inputs.
+struct CallShape {
+    Collective collective = Collective::kBarrier;
+    DataType type = DataType::kUint8;
+    /// The whole operand, as nccl-tests counts: all-reduce, broadcast, reduce: the buffer; the
+    /// others: ranks x block. Ignored for an all-to-all with counts, whose ranks do not know it.
+    std::uint64_t bytes = 0;
+    Rank root = 0;
+    bool hasCounts = false;  ///< a v-form: blocks differ in size
+
+    bool operator==(const CallShape&) const = default;
+};
+
+/// How to run a call. The same on every rank of it.
+struct Selection {
+    std::string algorithm;
+    int segments = 1;  ///< passes of the plan (k)
+    int window = 1;    ///< at most this many under way (w), never more than `segments`
+    /// Passes to use instead when the layout is one node and all ranks gave mapped buffers: then
+    /// nothing is staged, and cutting buys nothing.
+    int segmentsWhenMapped = 1;
+
+    bool operator==(const Selection&) const = default;
+};
+
+struct SelectorOptions {
+    std::string algorithm;  ///< the caller's own wish for this call; "": none. Must fit.
+    /// Wishes of the environment by Collective; used where they fit.
+    std::array<std::string, kCollectives> algorithms = {};
+    std::int64_t segmentBytes = 1 << 20;
+    std::int64_t inlineBytes = 4 << 10;
+    int window = 3;
+    LinkModel model;
+
+    /// From the knobs. Errors: kConfiguration (an unknown algorithm or collective is named together
+    /// with the known ones).
+    static Result<SelectorOptions> from(const Options& options);
+};
+
+/// Chooses algorithm and pipelining. A pure function of agreed inputs: which buffers are mapped is
+/// no part of it, since each node decides direct or staged alone.
+/// Errors: kInvalidArgument (options.algorithm is unknown for the collective, or does not fit).
+Result<Selection> select(const CallShape& call, const Layout& layout,
+                         const SelectorOptions& options);
+
+/// Why select() answered so, in one line for people.
+std::string reasonOf(const Selection& selection, const CallShape& call, const Layout& layout,
+                     const SelectorOptions& options);
+
+/// all_reduce to Collective::kAllReduce. Also takes nccl-tests' spelling (alltoall, all-reduce).
+/// kInvalidArgument lists the known names.
+Result<Collective> collectiveNamed(std::string_view name);
+
+/// "ring, exchange, ...": the catalogue's names for a collective.
+std::string knownAlgorithms(Collective collective);
+
+}  // namespace isthmus
