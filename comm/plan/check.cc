@@ -1,0 +1,118 @@
+#include <algorithm>
+
+#include "comm/plan/builder.hpp"
+#include "comm/plan/print.hpp"
+
+namespace isthmus {
+namespace {
+
+class Checker {
+public:
+    Checker(const Plan& plan, std::span<const int> nodeOfRank)
+        : plan_(plan), nodeOfRank_(nodeOfRank), operand_(Operand::of(plan)) {}
+
+    Status check() const {
+        ISTHMUS_TRY(checkHead());
+        for (std::size_t index = 0; index < plan_.steps.size(); ++index) {
+            if (Status status = checkStep(plan_.steps[index]); !status.ok()) {
+                return status.within(std::string(nameOf(plan_.collective)) + " " + plan_.algorithm +
+                                     " rank " + std::to_string(plan_.me) + " step " +
+                                     std::to_string(index));
+            }
+        }
+        return {};
+    }
+
+private:
+    bool isRank(Rank rank) const { return rank >= 0 && rank < plan_.ranks; }
+
+    Status checkHead() const {
+        if (plan_.ranks < 1 || !isRank(plan_.me) || !isRank(plan_.root)) {
+            return Status::invalidArgument("rank " + std::to_string(plan_.me) + " or root " +
+                                           std::to_string(plan_.root) + " of " +
+                                           std::to_string(plan_.ranks));
+        }
+        if (nodeOfRank_.size() != static_cast<std::size_t>(plan_.ranks)) {
+            return Status::invalidArgument("nodes of " + std::to_string(nodeOfRank_.size()) +
+                                           " ranks for " + std::to_string(plan_.ranks));
+        }
+        const auto& cuts = plan_.chunking.cuts;
+        const bool isSpan = cuts.size() >= 2 && cuts.front().numerator == 0 &&
+                            cuts.back().numerator == cuts.back().denominator;
+        if (!isSpan) return Status::invalidArgument("chunking must go from 0 to 1");
+        return {};
+    }
+
+    Status checkStep(const Step& step) const {
+        ISTHMUS_TRY(checkPeers(step));
+        ISTHMUS_TRY(checkLengths(step));
+        for (const Location& location : step.target) {
+            if (location.buffer == Buffer::kInput) {
+                return Status::invalidArgument("writes to " + textOf(location));
+            }
+            ISTHMUS_TRY(checkLocation(location));
+        }
+        for (const Slice& source : step.sources) {
+            for (const Location& location : source) ISTHMUS_TRY(checkLocation(location));
+        }
+        return {};
+    }
+
+    Status checkPeers(const Step& step) const {
+        for (const Rank peer : step.peers) {
+            if (!isRank(peer) || peer == plan_.me) {
+                return Status::invalidArgument("names peer " + std::to_string(peer));
+            }
+        }
+        return {};
+    }
+
+    Status checkLengths(const Step& step) const {
+        if (step.verb == Verb::kReduce && step.sources.empty()) {
+            return Status::invalidArgument("reduces nothing");
+        }
+        if (step.verb != Verb::kCopy && step.verb != Verb::kReduce) return {};
+        for (const Slice& source : step.sources) {
+            if (source.size() != step.target.size()) {
+                return Status::invalidArgument("slices of " + std::to_string(step.target.size()) +
+                                               " and " + std::to_string(source.size()) + " chunks");
+            }
+        }
+        return {};
+    }
+
+    Status checkLocation(const Location& location) const {
+        if (!exists(location)) return Status::invalidArgument("no such " + textOf(location));
+        if (location.rank == plan_.me) return {};
+        const bool isMapped =
+            location.buffer == Buffer::kShared
+                ? plan_.mapping != Mapping::kNone
+                : location.buffer != Buffer::kScratch && plan_.mapping == Mapping::kAll;
+        const auto node = [&](Rank rank) { return nodeOfRank_[static_cast<std::size_t>(rank)]; };
+        if (!isMapped || node(location.rank) != node(plan_.me)) {
+            return Status::invalidArgument("not mapped here: " + textOf(location));
+        }
+        return {};
+    }
+
+    /// Scratch of peers is not known here; shared slots are the same on all ranks of a node.
+    bool exists(const Location& location) const {
+        if (!isRank(location.rank) || location.chunk < 0) return false;
+        const auto slot = static_cast<std::size_t>(location.chunk);
+        if (location.buffer == Buffer::kScratch) return slot < plan_.scratch.size();
+        if (location.buffer == Buffer::kShared) return slot < plan_.shared.size();
+        return operand_.has(location);
+    }
+
+    const Plan& plan_;
+    const std::span<const int> nodeOfRank_;
+    const Operand operand_;
+};
+
+}  // namespace
+
+Status checkPlan(const Plan& plan, std::span<const int> nodeOfRank) {
+    return Checker(plan, nodeOfRank).check();
+}
+
+}  // namespace isthmus
