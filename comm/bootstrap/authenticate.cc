@@ -1,0 +1,71 @@
+#include "comm/bootstrap/authenticate.hpp"
+
+#include <openssl/core_names.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/params.h>
+#include <openssl/rand.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "comm/base/assert.hpp"
+
+namespace isthmus {
+
+namespace {
+
+/// Fetched once: a fetch takes locks and walks the providers (EVP_MAC(3)). Never freed, so that
+/// threads that outlive main may still use it.
+EVP_MAC* hmac() {
+    static EVP_MAC* const fetched = EVP_MAC_fetch(nullptr, "HMAC", nullptr);
+    ISTHMUS_ASSERT(fetched != nullptr);
+    return fetched;
+}
+
+}  // namespace
+
+Mac hmacSha256(const JobKey& key, std::initializer_list<std::span<const std::byte>> parts) {
+    char digestName[] = "SHA256";
+    const OSSL_PARAM parameters[] = {
+        OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digestName, 0),
+        OSSL_PARAM_construct_end(),
+    };
+    const std::unique_ptr<EVP_MAC_CTX, void (*)(EVP_MAC_CTX*)> context(EVP_MAC_CTX_new(hmac()),
+                                                                       EVP_MAC_CTX_free);
+    // These fail only without memory or without OpenSSL's default provider: both end the process.
+    ISTHMUS_ASSERT(context != nullptr);
+    ISTHMUS_ASSERT(EVP_MAC_init(context.get(),
+                                reinterpret_cast<const unsigned char*>(key.bytes.data()),
+                                key.bytes.size(), parameters) == 1);
+    for (const auto part : parts) {
+        ISTHMUS_ASSERT(EVP_MAC_update(context.get(),
+                                      reinterpret_cast<const unsigned char*>(part.data()),
+                                      part.size()) == 1);
+    }
+    Mac mac{};
+    std::size_t written = 0;
+    ISTHMUS_ASSERT(EVP_MAC_final(context.get(), reinterpret_cast<unsigned char*>(mac.data()),
+                                 &written, mac.size()) == 1);
+    ISTHMUS_ASSERT(written == mac.size());
+    return mac;
+}
+
+bool isEqualInConstantTime(std::span<const std::byte> one, std::span<const std::byte> other) {
+    return one.size() == other.size() && CRYPTO_memcmp(one.data(), other.data(), one.size()) == 0;
+}
+
+Nonce makeNonce() {
+    Nonce nonce{};
+    ISTHMUS_ASSERT(RAND_bytes(reinterpret_cast<unsigned char*>(nonce.data()),
+                              static_cast<int>(nonce.size())) == 1);
+    return nonce;
+}
+
+Mac proofOf(const JobKey& key, std::string_view label, std::span<const std::byte> transcript) {
+    const auto labelBytes = static_cast<std::uint32_t>(label.size());
+    return hmacSha256(key, {std::as_bytes(std::span(&labelBytes, 1)),
+                            std::as_bytes(std::span(label.data(), label.size())), transcript});
+}
+
+}  // namespace isthmus
