@@ -1,0 +1,56 @@
+// The `isthmus` program: one file per subcommand, see subcommands.hpp.
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "tools/cli/exit_code.hpp"
+#include "tools/cli/subcommands.hpp"
+#include "tools/cli/usage.hpp"
+
+namespace isthmus::cli {
+namespace {
+
+/// CLI11 reports by exceptions; they end here.
+int parse(CLI::App& app, int argc, char** argv) {
+    const std::vector<std::string> arguments(argv + 1, argv + argc);
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::Success& asked) {  // --help, --version
+        return app.exit(asked);
+    } catch (const CLI::ParseError& wrong) {
+        const std::string unknown = explainUnknown(app, arguments);
+        fmt::print(stderr, "isthmus: {}\n", unknown.empty() ? wrong.what() : unknown);
+        const auto named = app.get_subcommands();
+        fmt::print(stderr, "try: isthmus {}{}--help\n", named.empty() ? "" : named[0]->get_name(),
+                   named.empty() ? "" : " ");
+        return asInt(ExitCode::kUsage);
+    }
+    return asInt(ExitCode::kOk);
+}
+
+int run(int argc, char** argv) {
+    Action chosen;
+    CLI::App app("asynchronous topology-aware collective communication", "isthmus");
+    app.set_version_flag("--version", "isthmus " ISTHMUS_VERSION);
+    app.require_subcommand(1);
+    addInfo(app, chosen);
+
+    const int parsed = parse(app, argc, argv);
+    return chosen ? chosen() : parsed;
+}
+
+}  // namespace
+}  // namespace isthmus::cli
+
+int main(int argc, char** argv) {
+    try {
+        return isthmus::cli::run(argc, argv);
+    } catch (const std::exception& unexpected) {
+        fmt::print(stderr, "isthmus: internal error: {}\n", unexpected.what());
+        return isthmus::cli::asInt(isthmus::cli::ExitCode::kInternal);
+    }
+}
