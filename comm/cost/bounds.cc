@@ -1,0 +1,67 @@
+#include "comm/cost/bounds.hpp"
+
+#include <algorithm>
+
+namespace isthmus {
+namespace {
+
+// floor(bytes * part / whole) without overflow for any operand below 2^64 bytes.
+std::uint64_t shareOf(std::uint64_t bytes, std::uint64_t part, std::uint64_t whole) {
+    return bytes / whole * part + bytes % whole * part / whole;
+}
+
+// What node `node` must send and receive, S = bytes, P = ranks, g = ranks of the node.
+WireBytes leastOf(Collective collective, const Layout& layout, std::size_t node,
+                  std::uint64_t bytes, Rank root) {
+    const auto all = static_cast<std::uint64_t>(layout.ranks());
+    const std::uint64_t here = layout.nodes[node].size();
+    const std::uint64_t mine = shareOf(bytes, here, all);
+    const std::uint64_t others = shareOf(bytes, all - here, all);
+    const bool hasTheRoot =
+        hasRoot(collective) && static_cast<std::size_t>(layout.nodeOf(root)) == node;
+    switch (collective) {
+    case Collective::kAllReduce:
+        return {bytes, bytes};
+    case Collective::kAllGather:
+        return {mine, others};
+    case Collective::kReduceScatter:
+        return {others, mine};
+    case Collective::kAllToAll:
+        return {others * here, others * here};
+    case Collective::kBroadcast:
+        return hasTheRoot ? WireBytes{bytes, 0} : WireBytes{0, bytes};
+    case Collective::kReduce:
+        return hasTheRoot ? WireBytes{0, bytes} : WireBytes{bytes, 0};
+    case Collective::kGather:
+        return hasTheRoot ? WireBytes{0, others} : WireBytes{mine, 0};
+    case Collective::kScatter:
+        return hasTheRoot ? WireBytes{others, 0} : WireBytes{0, mine};
+    case Collective::kBarrier:
+        break;
+    }
+    return {};
+}
+
+}  // namespace
+
+WireBound wireBound(Collective collective, const Layout& layout, std::uint64_t bytes, Rank root) {
+    WireBound bound;
+    const std::uint64_t nodes = layout.nodes.size();
+    bound.nodes.resize(nodes);
+    if (nodes < 2) return bound;
+    for (std::size_t node = 0; node < nodes; ++node) {
+        bound.nodes[node] = leastOf(collective, layout, node, bytes, root);
+        bound.busiest = std::max(bound.busiest, bound.nodes[node].larger());
+    }
+    if (collective == Collective::kAllReduce)
+        bound.busiest = shareOf(bytes, 2 * (nodes - 1), nodes);
+    return bound;
+}
+
+double boundSeconds(Collective collective, const Layout& layout, std::uint64_t bytes, Rank root,
+                    const LinkModel& model, int cards) {
+    const std::uint64_t busiest = wireBound(collective, layout, bytes, root).busiest;
+    return static_cast<double>(busiest) / cards / model.wireBytesPerSecond;
+}
+
+}  // namespace isthmus

@@ -1,0 +1,84 @@
+#include "comm/cost/closed_form.hpp"
+
+#include <bit>
+
+namespace isthmus {
+namespace {
+
+// Rounds of anything that doubles what is known in each.
+double roundsOfDoubling(int ranks) {
+    return static_cast<double>(std::bit_width(static_cast<unsigned>(ranks - 1)));
+}
+
+std::optional<FlatCost> allReduceCost(std::string_view algorithm, double ranks, double rounds,
+                                      double bytes) {
+    const double peers = ranks - 1;
+    const double part = peers / ranks;
+    if (algorithm == "ring") return FlatCost{2 * peers, 2 * bytes * part, bytes * part, 2 * peers};
+    if (algorithm == "exchange") return FlatCost{2, 2 * bytes * part, bytes * part, 2 * peers};
+    if (algorithm == "doubling") return FlatCost{rounds, bytes * rounds, bytes * rounds, rounds};
+    return std::nullopt;
+}
+
+std::optional<FlatCost> allGatherCost(std::string_view algorithm, double ranks, double rounds,
+                                      double bytes) {
+    const double peers = ranks - 1;
+    const double part = peers / ranks;
+    if (algorithm == "ring") return FlatCost{peers, bytes * part, 0, peers};
+    if (algorithm == "exchange") return FlatCost{1, bytes * part, 0, peers};
+    if (algorithm == "bruck" || algorithm == "doubling") {
+        return FlatCost{rounds, bytes * part, 0, rounds};
+    }
+    return std::nullopt;
+}
+
+std::optional<FlatCost> rootedCost(std::string_view algorithm, double ranks, double rounds,
+                                   double bytes, bool addsUp) {
+    const double reduced = addsUp ? bytes : 0;
+    const double peers = ranks - 1;
+    if (algorithm == "binomial") {
+        return FlatCost{rounds, bytes * rounds, reduced * rounds, rounds};
+    }
+    if (algorithm == "chain") return FlatCost{peers, bytes * peers, reduced * peers, peers};
+    return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<FlatCost> flatCost(Collective collective, std::string_view algorithm, int ranks,
+                                 double bytes) {
+    if (ranks < 2) return FlatCost{};
+    const double rounds = roundsOfDoubling(ranks);
+    const double all = ranks;
+    const double part = (all - 1) / all;
+    switch (collective) {
+    case Collective::kAllReduce:
+        return allReduceCost(algorithm, all, rounds, bytes);
+    case Collective::kAllGather:
+        return allGatherCost(algorithm, all, rounds, bytes);
+    case Collective::kReduceScatter: {
+        std::optional<FlatCost> cost = allGatherCost(algorithm, all, rounds, bytes);
+        if (cost) cost->reducedBytes = bytes * part;
+        return cost;
+    }
+    case Collective::kAllToAll:
+        if (algorithm == "pairwise" || algorithm == "exchange") {
+            return FlatCost{algorithm == "pairwise" ? all - 1 : 1, bytes * part, 0, all - 1};
+        }
+        return std::nullopt;
+    case Collective::kBroadcast:
+        return rootedCost(algorithm, all, rounds, bytes, false);
+    case Collective::kReduce:
+        return rootedCost(algorithm, all, rounds, bytes, true);
+    case Collective::kGather:
+    case Collective::kScatter:
+        if (algorithm != "linear") return std::nullopt;
+        return FlatCost{1, bytes * part, 0, all - 1};
+    case Collective::kBarrier:
+        if (algorithm != "dissemination") return std::nullopt;
+        return FlatCost{rounds, 0, 0, rounds};
+    }
+    return std::nullopt;
+}
+
+}  // namespace isthmus
