@@ -10,20 +10,28 @@ namespace isthmus {
 std::int64_t floorOf(std::int64_t elements, const Fraction& part);
 
 /// A run of elements.
-struct Run {
+struct ElementRun {
     std::int64_t offset = 0;
     std::int64_t elements = 0;
 
-    bool operator==(const Run&) const = default;
+    bool operator==(const ElementRun&) const = default;
 };
 
 /// Segment `segment` of `segments` of a block of `elements`: [floor(n g / k), floor(n (g + 1) /
 /// k)).
-Run segmentOf(std::int64_t elements, int segment, int segments);
+ElementRun segmentOf(std::int64_t elements, int segment, int segments);
 
 /// Chunk `chunk` (0 to chunksPerBlock() - 1) of that segment; offset from the block's beginning.
-Run chunkOf(const Chunking& chunking, int chunk, std::int64_t elements, int segment = 0,
-            int segments = 1);
+ElementRun chunkOf(const Chunking& chunking, int chunk, std::int64_t elements, int segment = 0,
+                   int segments = 1);
+
+/// Room of a scratch slot named `like` for a block of `elements`: ceil(width of that chunk). Every
+/// chunk of the same block that is not wider fits, whatever its roundings.
+std::int64_t slotElements(const Chunking& chunking, int chunk, std::int64_t elements);
+
+/// True when a value named `value` fits a slot named `slot` for all block sizes: same block, not
+/// wider.
+bool fitsSlot(const Chunking& chunking, const ChunkName& value, const ChunkName& slot);
 
 /// A block cut at every multiple of 1 / `parts`.
 Chunking evenChunking(int parts);

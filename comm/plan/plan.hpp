@@ -83,8 +83,10 @@ struct Plan {
     Mapping mapping = Mapping::kNone;
     std::string algorithm;  ///< catalogue name
     Chunking chunking;
-    std::vector<ChunkName> scratch;  ///< size of each private slot
-    std::vector<ChunkName> shared;   ///< size of each shared slot; same list on all ranks of a node
+    /// Size of each private slot: room for its chunk rounded up (slotElements() of chunking.hpp),
+    /// so that one slot serves, in turn, all chunks of that block that are not wider.
+    std::vector<ChunkName> scratch;
+    std::vector<ChunkName> shared;  ///< size of each shared slot; same list on all ranks of a node
     bool inPlaceSafe = true;  ///< false: may not run when input and output are the same memory
     bool sharedOutlivesCall =
         false;  ///< exit closure is not needed for `shared`: the engine keeps it long enough
