@@ -32,7 +32,20 @@ struct PlanRequest {
     std::string algorithm;             ///< a name of the catalogue
 };
 
-/// One catalogue entry.
+/// One catalogue entry. The names:
+///   one node (layouts of one node; kAll or kShared): "direct" (kAll: in each other's buffers,
+///     kShared: staged) and "inline" (tiny calls, one meeting, Plan::sharedOutlivesCall) for every
+///     collective; barrier: "direct"
+///   by messages alone (any layout; kNone): all_reduce "ring" "exchange" "doubling"; all_gather
+///     "ring" "exchange" "bruck"; reduce_scatter "ring" "exchange"; all_to_all "pairwise"
+///     "pairwise_copied"; broadcast and reduce "chain" "binomial"; gather and scatter "linear";
+///     barrier "dissemination"
+///   several nodes (kAll or kShared): the same names with "two_level_" before, except bruck
+/// isInPlaceSafe is false for all_to_all "direct" with kAll (its staged plan is safe:
+/// Plan::inPlaceSafe says), "pairwise" and "two_level_pairwise"; the "_copied" ones send the same
+/// messages, so ranks ("pairwise") or nodes ("two_level_pairwise") may choose alone.
+/// Blocks of different sizes (v-forms): all but all_to_all "direct", "inline" and "two_level_*",
+/// where a rank would need its peers' counts; all_to_all with counts goes by "pairwise".
 struct Algorithm {
     std::string_view name;  ///< "ring", "two_level_ring", ...
     Collective collective;

@@ -130,8 +130,7 @@ public:
     /// and is not matched yet.
     virtual bool isAnnounced(const MessageTag& tag) const = 0;
 
-    /// kLeft: as kLost, but the peer said goodbye first (it closed its transport in order).
-    enum class State : std::uint8_t { kIdle, kConnecting, kOpen, kLost, kLeft };
+    enum class State : std::uint8_t { kIdle, kConnecting, kOpen, kLost };
     virtual State state() const = 0;
     /// Starts connecting now instead of at the first post. Outcome: state(), later.
     virtual void connect() = 0;

@@ -1,0 +1,106 @@
+#include "comm/algorithm/catalogue.hpp"
+
+#include "comm/algorithm/chunks.hpp"
+#include "comm/algorithm/entries.hpp"
+
+namespace isthmus {
+namespace {
+
+std::string knownNames(Collective collective) {
+    std::string names;
+    for (const Algorithm& entry : catalogue()) {
+        if (entry.collective != collective) continue;
+        if (!names.empty()) names += ", ";
+        names += entry.name;
+    }
+    return names;
+}
+
+/// Every rank once, nodes by lowest rank, ranks ascending.
+bool isOrderly(const Layout& layout) {
+    std::vector<bool> isSeen(static_cast<std::size_t>(layout.ranks()), false);
+    Rank lowest = -1;
+    for (const std::vector<Rank>& members : layout.nodes) {
+        if (members.empty() || members.front() <= lowest) return false;
+        lowest = members.front();
+        Rank before = -1;
+        for (const Rank rank : members) {
+            if (rank <= before || rank >= layout.ranks()) return false;
+            if (isSeen[static_cast<std::size_t>(rank)]) return false;
+            isSeen[static_cast<std::size_t>(rank)] = true;
+            before = rank;
+        }
+    }
+    return layout.ranks() > 0;
+}
+
+Status invalid(const PlanRequest& request, const std::string& what) {
+    return Status::invalidArgument(std::string(nameOf(request.collective)) + " \"" +
+                                   request.algorithm + "\": " + what);
+}
+
+Status checkRequest(const Layout& layout, const PlanRequest& request, const Entry* entry) {
+    if (entry == nullptr) {
+        return invalid(request, "unknown algorithm, known are " + knownNames(request.collective));
+    }
+    if (!isOrderly(layout)) {
+        return invalid(request, "layout must have every rank once, in ascending order");
+    }
+    const auto isRank = [&](Rank rank) { return rank >= 0 && rank < layout.ranks(); };
+    if (!isRank(request.me) || !isRank(request.root)) {
+        return invalid(request, "rank " + std::to_string(request.me) + ", root " +
+                                    std::to_string(request.root) + " of " +
+                                    std::to_string(layout.ranks()));
+    }
+    if (!entry->facts.fits(layout)) {
+        return invalid(request, "does not fit " + std::to_string(layout.nodes.size()) + " nodes");
+    }
+    for (const Mapping mapping : entry->facts.mappings) {
+        if (mapping == request.mapping) return {};
+    }
+    return invalid(request,
+                   "no plan for mapping " + std::to_string(static_cast<int>(request.mapping)));
+}
+
+/// A world of one: whatever the algorithm, the result is the input.
+void writeAlone(PlanBuilder& plan, Collective collective) {
+    if (collective == Collective::kBarrier) return;
+    plan.copy(plan.output()({0}), plan.input()({0}),
+              reduces(collective) ? Completes::kYes : Completes::kNo);
+}
+
+}  // namespace
+
+const std::vector<Algorithm>& catalogue() {
+    static const std::vector<Algorithm> all = [] {
+        std::vector<Algorithm> facts;
+        for (const Entry& entry : entries()) facts.push_back(entry.facts);
+        return facts;
+    }();
+    return all;
+}
+
+const Algorithm* findAlgorithm(Collective collective, std::string_view name) {
+    for (const Algorithm& entry : catalogue()) {
+        if (entry.collective == collective && entry.name == name) return &entry;
+    }
+    return nullptr;
+}
+
+Result<Plan> makePlan(const Layout& layout, const PlanRequest& request) {
+    const Entry* entry = findEntry(request.collective, request.algorithm);
+    ISTHMUS_TRY(checkRequest(layout, request, entry));
+    const bool isAlone = layout.ranks() == 1;
+    const Scene scene(layout, request.me, hasRoot(request.collective) ? request.root : 0);
+    PlanBuilder plan(request.collective, request.me, layout.ranks(), scene.root,
+                     isAlone ? Chunking{} : entry->chunking(layout), scene.nodeOf, request.mapping);
+    plan.setAlgorithm(request.algorithm);
+    if (isAlone) {
+        writeAlone(plan, request.collective);
+    } else {
+        entry->write(plan, scene);
+    }
+    return plan.finish();
+}
+
+}  // namespace isthmus

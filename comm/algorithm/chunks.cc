@@ -1,0 +1,63 @@
+#include "comm/algorithm/chunks.hpp"
+
+#include <numeric>
+
+namespace isthmus {
+
+Chunks run(int first, int chunks) {
+    Chunks numbers(static_cast<std::size_t>(chunks));
+    std::iota(numbers.begin(), numbers.end(), first);
+    return numbers;
+}
+
+Chunks allBlocks(const PlanBuilder& plan, int blocks) {
+    return run(0, blocks * plan.chunksPerBlock());
+}
+
+Chunks block(const PlanBuilder& plan, int block) {
+    return run(block * plan.chunksPerBlock(), plan.chunksPerBlock());
+}
+
+Pieces blocksOf(const PlanBuilder& plan, const Group& group) {
+    Pieces pieces;
+    pieces.reserve(group.ranks().size());
+    for (const Rank rank : group.ranks()) pieces.push_back(block(plan, rank));
+    return pieces;
+}
+
+Pieces singles(int pieces) {
+    Pieces result;
+    result.reserve(static_cast<std::size_t>(pieces));
+    for (int piece = 0; piece < pieces; ++piece) result.push_back({piece});
+    return result;
+}
+
+Place outputOfMyBlock(const PlanBuilder& plan) {
+    return [mine = plan.at(plan.me()), perBlock = plan.chunksPerBlock()](const Chunks& chunks) {
+        Chunks within;
+        within.reserve(chunks.size());
+        for (const int chunk : chunks) within.push_back(chunk % perBlock);
+        return mine.output(within);
+    };
+}
+
+Slice scratchLike(PlanBuilder& plan, const Slice& slice) {
+    return plan.grabScratch(plan.like(slice));
+}
+
+void combine(PlanBuilder& plan, const Slice& target, const std::vector<Slice>& sources,
+             Completes completes) {
+    if (sources.size() == 1) {
+        plan.copy(target, sources.front(), completes);
+    } else {
+        plan.reduce(target, sources, completes);
+    }
+}
+
+Slice joined(std::vector<Slice> slices) {
+    Slice all;
+    for (const Slice& slice : slices) all.insert(all.end(), slice.begin(), slice.end());
+    return all;
+}
+
+}  // namespace isthmus

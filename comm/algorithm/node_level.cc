@@ -1,0 +1,99 @@
+#include "comm/algorithm/node_level.hpp"
+
+#include "comm/algorithm/chunks.hpp"
+
+namespace isthmus {
+
+std::vector<ChunkName> blockNames(const PlanBuilder& plan, int blocks) {
+    std::vector<ChunkName> names;
+    names.reserve(static_cast<std::size_t>(blocks * plan.chunksPerBlock()));
+    for (int block = 0; block < blocks; ++block) {
+        for (int chunk = 0; chunk < plan.chunksPerBlock(); ++chunk) names.push_back({block, chunk});
+    }
+    return names;
+}
+
+std::vector<ChunkName> allToAllNames(const PlanBuilder& plan, const Group& destinations) {
+    Chunks chunks;
+    for (const Rank rank : destinations.ranks()) {
+        const Chunks more = block(plan, rank);
+        chunks.insert(chunks.end(), more.begin(), more.end());
+    }
+    return plan.like(plan.input()(chunks));
+}
+
+NodeLevel::NodeLevel(PlanBuilder& plan, const Group& node, const std::vector<ChunkName>& slots)
+    : plan_(plan), node_(node), isStaged_(plan.mapping() == Mapping::kShared) {
+    if (isStaged_ && node_.size() > 1) plan_.grabShared(slots);
+    if (node_.size() == 1) isStaged_ = false;  // nobody to stage for
+}
+
+void NodeLevel::offerInput(const Chunks& forOthers) {
+    if (isStaged_ && !forOthers.empty()) {
+        plan_.copy(plan_.at(plan_.me()).shared(forOthers), plan_.input()(forOthers));
+    }
+    signalAll();
+}
+
+void NodeLevel::signalAll() {
+    plan_.signal(node_.ranks());
+}
+
+void NodeLevel::waitForAll() {
+    plan_.wait(node_.ranks());
+}
+
+void NodeLevel::meet() {
+    plan_.meet(node_.ranks());
+}
+
+Slice NodeLevel::inputOf(Rank rank, const Chunks& chunks) const {
+    const bool isInput = !isStaged_ || rank == plan_.me();
+    return isInput ? plan_.at(rank).input(chunks) : plan_.at(rank).shared(chunks);
+}
+
+void NodeLevel::sumInputs(const Slice& target, const Chunks& chunks, Completes completes) {
+    if (chunks.empty()) return;
+    std::vector<Slice> terms;
+    terms.reserve(node_.ranks().size());
+    for (const Rank rank : node_.ranks()) terms.push_back(inputOf(rank, chunks));
+    combine(plan_, target, terms, completes);
+}
+
+Slice NodeLevel::heldBy(Rank rank, const Chunks& chunks) const {
+    return isStaged_ ? plan_.at(rank).shared(chunks) : plan_.at(rank).output(chunks);
+}
+
+Place NodeLevel::heldPlace() const {
+    return isStaged_ ? plan_.shared() : plan_.output();
+}
+
+void NodeLevel::push(const Chunks& chunks, const Slice& from) {
+    std::vector<Slice> targets;
+    for (int hops = 1; hops < node_.size(); ++hops) {  // not all to the same peer first
+        targets.push_back(plan_.at(node_[node_.me() + hops]).output(chunks));
+    }
+    const std::vector<Slice> sources(targets.size(), from);
+    plan_.copy(joined(targets), joined(sources));
+}
+
+void NodeLevel::pull(const std::vector<Chunks>& of) {
+    for (int hops = 0; hops < node_.size(); ++hops) {
+        const int position = node_.wrap(node_.me() + hops);
+        const Chunks& chunks = of[static_cast<std::size_t>(position)];
+        plan_.copy(plan_.output()(chunks), heldBy(node_[position], chunks));
+    }
+}
+
+void NodeLevel::spread(const std::vector<Chunks>& of) {
+    if (isStaged_) {
+        meet();
+        pull(of);
+    } else {
+        const Chunks& mine = of[static_cast<std::size_t>(node_.me())];
+        push(mine, plan_.output()(mine));
+    }
+    meet();
+}
+
+}  // namespace isthmus

@@ -1,0 +1,131 @@
+#include "comm/algorithm/one_level.hpp"
+
+#include "comm/algorithm/bruck.hpp"
+#include "comm/algorithm/chunks.hpp"
+#include "comm/algorithm/dissemination.hpp"
+#include "comm/algorithm/doubling.hpp"
+#include "comm/algorithm/exchange.hpp"
+#include "comm/algorithm/linear.hpp"
+#include "comm/algorithm/ring.hpp"
+#include "comm/algorithm/tree.hpp"
+
+namespace isthmus {
+namespace {
+
+void copyOwnBlock(PlanBuilder& plan) {
+    plan.copy(plan.output()(block(plan, plan.me())), plan.input()(block(plan, 0)));
+}
+
+void allToAll(PlanBuilder& plan, const Scene& scene, Outgoing outgoing) {
+    const Group group = scene.everybody(plan.me());
+    const Chunks own = block(plan, plan.me());
+    plan.setInPlaceSafe(outgoing == Outgoing::kThroughScratch);
+    exchangePieces(plan, group, blocksOf(plan, group), plan.input(), plan.output(), outgoing);
+    plan.copy(plan.output()(own), plan.input()(own));
+}
+
+void broadcast(PlanBuilder& plan, const Scene& scene, TreeShape shape) {
+    const Chunks all = allBlocks(plan, 1);
+    const bool isRoot = plan.me() == scene.root;
+    const Slice from = isRoot ? plan.input()(all) : Slice{};
+    treeBroadcast(plan, scene.everybodyFromRoot(plan.me()), shape, from, plan.output()(all));
+    plan.copy(isRoot ? plan.output()(all) : Slice{}, from);
+}
+
+void reduceToRoot(PlanBuilder& plan, const Scene& scene, TreeShape shape) {
+    const Chunks all = allBlocks(plan, 1);
+    const Slice result = plan.me() == scene.root ? plan.output()(all) : Slice{};
+    treeReduce(plan, scene.everybodyFromRoot(plan.me()), shape, plan.input()(all), result,
+               Completes::kYes);
+}
+
+}  // namespace
+
+void ringAllReduceOfAll(PlanBuilder& plan, const Scene& scene) {
+    ringAllReduce(plan, scene.everybody(plan.me()), singles(scene.ranks()), plan.input(),
+                  plan.output(), Completes::kYes);
+}
+
+void exchangeAllReduceOfAll(PlanBuilder& plan, const Scene& scene) {
+    exchangeAllReduce(plan, scene.everybody(plan.me()), singles(scene.ranks()), plan.input(),
+                      plan.output(), Completes::kYes);
+}
+
+void doublingAllReduceOfAll(PlanBuilder& plan, const Scene& scene) {
+    doublingAllReduce(plan, scene.everybody(plan.me()), allBlocks(plan, 1), plan.input(),
+                      plan.output(), Completes::kYes);
+}
+
+void ringReduceScatterOfAll(PlanBuilder& plan, const Scene& scene) {
+    const Group group = scene.everybody(plan.me());
+    ringReduceScatter(plan, group, blocksOf(plan, group), plan.input(), outputOfMyBlock(plan),
+                      Completes::kYes);
+}
+
+void exchangeReduceScatterOfAll(PlanBuilder& plan, const Scene& scene) {
+    const Group group = scene.everybody(plan.me());
+    exchangeReduceScatter(plan, group, blocksOf(plan, group), plan.input(), outputOfMyBlock(plan),
+                          Completes::kYes);
+}
+
+void ringAllGatherOfAll(PlanBuilder& plan, const Scene& scene) {
+    const Group group = scene.everybody(plan.me());
+    ringAllGather(plan, group, blocksOf(plan, group), plan.input()(block(plan, 0)), plan.output());
+    copyOwnBlock(plan);
+}
+
+void exchangeAllGatherOfAll(PlanBuilder& plan, const Scene& scene) {
+    const Group group = scene.everybody(plan.me());
+    exchangeAllGather(plan, group, blocksOf(plan, group), plan.input()(block(plan, 0)),
+                      plan.output());
+    copyOwnBlock(plan);
+}
+
+void bruckAllGatherOfAll(PlanBuilder& plan, const Scene& scene) {
+    const Group group = scene.everybody(plan.me());
+    copyOwnBlock(plan);
+    bruckAllGather(plan, group, blocksOf(plan, group), plan.output());
+}
+
+void pairwiseAllToAllOfAll(PlanBuilder& plan, const Scene& scene) {
+    allToAll(plan, scene, Outgoing::kStraight);
+}
+
+void copiedPairwiseAllToAllOfAll(PlanBuilder& plan, const Scene& scene) {
+    allToAll(plan, scene, Outgoing::kThroughScratch);
+}
+
+void chainBroadcastOfAll(PlanBuilder& plan, const Scene& scene) {
+    broadcast(plan, scene, chain);
+}
+
+void binomialBroadcastOfAll(PlanBuilder& plan, const Scene& scene) {
+    broadcast(plan, scene, binomial);
+}
+
+void chainReduceOfAll(PlanBuilder& plan, const Scene& scene) {
+    reduceToRoot(plan, scene, chain);
+}
+
+void binomialReduceOfAll(PlanBuilder& plan, const Scene& scene) {
+    reduceToRoot(plan, scene, binomial);
+}
+
+void linearGatherOfAll(PlanBuilder& plan, const Scene& scene) {
+    const Group group = scene.everybodyFromRoot(plan.me());
+    linearGather(plan, group, blocksOf(plan, group), plan.input()(block(plan, 0)), plan.output());
+    if (plan.me() == scene.root) copyOwnBlock(plan);
+}
+
+void linearScatterOfAll(PlanBuilder& plan, const Scene& scene) {
+    const Group group = scene.everybodyFromRoot(plan.me());
+    const Slice own = plan.output()(block(plan, 0));
+    linearScatter(plan, group, blocksOf(plan, group), plan.input(), own);
+    if (plan.me() == scene.root) plan.copy(own, plan.input()(block(plan, plan.me())));
+}
+
+void disseminationBarrierOfAll(PlanBuilder& plan, const Scene& scene) {
+    disseminate(plan, scene.everybody(plan.me()));
+}
+
+}  // namespace isthmus

@@ -1,0 +1,101 @@
+#include "comm/algorithm/sharing.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace isthmus {
+namespace {
+
+Fraction reduced(std::int64_t numerator, std::int64_t denominator) {
+    const std::int64_t common = std::gcd(numerator, denominator);
+    return {numerator / common, denominator / common};
+}
+
+bool isLess(const Fraction& a, const Fraction& b) {
+    return a.numerator * b.denominator < b.numerator * a.denominator;
+}
+
+/// from + (to - from) * part / parts
+Fraction between(const Fraction& from, const Fraction& to, int part, int parts) {
+    const std::int64_t common = std::lcm(from.denominator, to.denominator);
+    const std::int64_t low = from.numerator * (common / from.denominator);
+    const std::int64_t high = to.numerator * (common / to.denominator);
+    return reduced(low * parts + (high - low) * part, common * parts);
+}
+
+}  // namespace
+
+Shards::Shards(const Layout& layout) : layout_(layout) {
+    std::vector<std::size_t> sizes;
+    for (const std::vector<Rank>& node : layout.nodes) sizes.push_back(node.size());
+    std::sort(sizes.begin(), sizes.end());
+    sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+    for (const std::size_t size : sizes) {
+        const auto parts = static_cast<std::int64_t>(size);
+        for (std::int64_t part = 0; part <= parts; ++part) cuts_.push_back(reduced(part, parts));
+    }
+    std::sort(cuts_.begin(), cuts_.end(), isLess);
+    cuts_.erase(std::unique(cuts_.begin(), cuts_.end()), cuts_.end());
+}
+
+Rank Shards::helper(int node, int shard) const {
+    const std::vector<Rank>& members = layout_.nodes[static_cast<std::size_t>(node)];
+    const Fraction& begin = cuts_[static_cast<std::size_t>(shard)];
+    const auto share = begin.numerator * static_cast<std::int64_t>(members.size());
+    return members[static_cast<std::size_t>(share / begin.denominator)];
+}
+
+std::vector<Rank> Shards::rail(int shard, int firstNode) const {
+    const int nodes = static_cast<int>(layout_.nodes.size());
+    std::vector<Rank> ranks;
+    ranks.reserve(layout_.nodes.size());
+    for (int hops = 0; hops < nodes; ++hops) {
+        ranks.push_back(helper((firstNode + hops) % nodes, shard));
+    }
+    return ranks;
+}
+
+std::vector<int> Shards::servedBy(int node, Rank rank) const {
+    std::vector<int> served;
+    for (int shard = 0; shard < count(); ++shard) {
+        if (helper(node, shard) == rank) served.push_back(shard);
+    }
+    return served;
+}
+
+Chunking Shards::chunking(int parts) const {
+    Chunking chunking{.cuts = {{0, 1}}};
+    for (std::size_t shard = 0; shard + 1 < cuts_.size(); ++shard) {
+        for (int part = 1; part <= parts; ++part) {
+            chunking.cuts.push_back(between(cuts_[shard], cuts_[shard + 1], part, parts));
+        }
+    }
+    return chunking;
+}
+
+BlockRails::BlockRails(const Layout& layout, const std::vector<int>& nodeOf) : nodeOf_(nodeOf) {
+    helpers_.reserve(layout.nodes.size());
+    for (std::size_t node = 0; node < layout.nodes.size(); ++node) {
+        const std::vector<Rank>& members = layout.nodes[node];
+        std::vector<Rank>& helpers = helpers_.emplace_back(nodeOf.size());
+        std::size_t dealt = 0;
+        for (const std::vector<Rank>& others : layout.nodes) {
+            const bool isHome = &others == &members;
+            for (const Rank block : others) {
+                helpers[static_cast<std::size_t>(block)] =
+                    isHome ? block : members[dealt++ % members.size()];
+            }
+        }
+    }
+}
+
+std::vector<Rank> BlockRails::carriedBy(Rank rank) const {
+    const auto node = static_cast<std::size_t>(homeOf(rank));
+    std::vector<Rank> blocks;
+    for (std::size_t block = 0; block < nodeOf_.size(); ++block) {
+        if (helpers_[node][block] == rank) blocks.push_back(static_cast<Rank>(block));
+    }
+    return blocks;
+}
+
+}  // namespace isthmus

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <vector>
+
+#include "comm/algorithm/catalogue.hpp"
+#include "comm/plan/builder.hpp"
+
+namespace isthmus {
+
+/// One operand cut so that every node's ranks carry equal shares of it to other nodes: at every
+/// multiple of 1 / g of every node of g ranks. Shard k goes through one rank of each node, its
+/// helper there; each rank of a node of g serves exactly 1 / g. At most sum(g) - nodes + 1 shards.
+class Shards {
+public:
+    explicit Shards(const Layout& layout);
+
+    int count() const { return static_cast<int>(cuts_.size()) - 1; }
+    Rank helper(int node, int shard) const;
+    /// The helpers of a shard, one for each node, from `firstNode` on.
+    std::vector<Rank> rail(int shard, int firstNode) const;
+    /// Shards that a rank of the node serves: they are neighbours.
+    std::vector<int> servedBy(int node, Rank rank) const;
+    /// Every shard cut again into `parts` equal pieces: shard k is chunks k * parts and on.
+    Chunking chunking(int parts) const;
+
+private:
+    const Layout& layout_;
+    std::vector<Fraction> cuts_;
+};
+
+/// Which rank of each node carries the block of a rank: at home the rank itself; elsewhere the node
+/// deals the ranks outside it round robin to its own. With equal nodes: the same local index.
+class BlockRails {
+public:
+    BlockRails(const Layout& layout, const std::vector<int>& nodeOf);
+
+    int nodes() const { return static_cast<int>(helpers_.size()); }
+    int homeOf(Rank block) const { return nodeOf_[static_cast<std::size_t>(block)]; }
+    /// Nodes wrap around.
+    Rank helper(int node, Rank block) const {
+        const auto wrapped = static_cast<std::size_t>((node + nodes()) % nodes());
+        return helpers_[wrapped][static_cast<std::size_t>(block)];
+    }
+    /// Blocks that `rank` carries, ascending; its own is among them.
+    std::vector<Rank> carriedBy(Rank rank) const;
+    /// How many nodes after `node` lies `other`, going round: 0 to nodes - 1.
+    int hops(int node, int other) const { return (other - node + nodes()) % nodes(); }
+
+private:
+    const std::vector<int>& nodeOf_;
+    std::vector<std::vector<Rank>> helpers_;
+};
+
+}  // namespace isthmus

@@ -1,0 +1,44 @@
+#pragma once
+
+#include "comm/algorithm/scene.hpp"
+#include "comm/plan/builder.hpp"
+
+namespace isthmus {
+
+/// Composed collectives over several nodes of any sizes: a node part (NodeLevel, direct or staged)
+/// and a rail part of messages between one rank of each node. Whichever the node part, the
+/// messages are the same, so every node may choose alone.
+///
+/// Bytes that leave and enter a node meet the lower bounds: 2 (N - 1) / N of the operand for
+/// all-reduce (ring, exchange), each block once into each node for all-gather, one sum per block
+/// out of each node for reduce-scatter. Shares are dealt to all ranks of a node.
+
+/// Each rank sums its shards over the node, then over the shard's rail, then gives them to the
+/// node. Pipelined over segments by the engine.
+/// Source: Cho et al., BlueConnect, MLSys 2019; shards for unequal nodes are ours (Shards).
+void twoLevelRingAllReduce(PlanBuilder& plan, const Scene& scene);
+void twoLevelExchangeAllReduce(PlanBuilder& plan, const Scene& scene);
+void twoLevelDoublingAllReduce(PlanBuilder& plan, const Scene& scene);
+
+void twoLevelExchangeReduceScatter(PlanBuilder& plan, const Scene& scene);
+void twoLevelRingReduceScatter(PlanBuilder& plan, const Scene& scene);
+void twoLevelExchangeAllGather(PlanBuilder& plan, const Scene& scene);
+void twoLevelRingAllGather(PlanBuilder& plan, const Scene& scene);
+
+void twoLevelPairwiseAllToAll(PlanBuilder& plan, const Scene& scene);
+/// The same messages through scratch: may run in place.
+void twoLevelCopiedPairwiseAllToAll(PlanBuilder& plan, const Scene& scene);
+
+void twoLevelChainBroadcast(PlanBuilder& plan, const Scene& scene);
+void twoLevelBinomialBroadcast(PlanBuilder& plan, const Scene& scene);
+void twoLevelChainReduce(PlanBuilder& plan, const Scene& scene);
+void twoLevelBinomialReduce(PlanBuilder& plan, const Scene& scene);
+void twoLevelLinearGather(PlanBuilder& plan, const Scene& scene);
+void twoLevelLinearScatter(PlanBuilder& plan, const Scene& scene);
+void twoLevelBarrier(PlanBuilder& plan, const Scene& scene);
+
+/// Every shard in one chunk, or in as many as there are nodes.
+Chunking wholeShards(const Layout& layout);
+Chunking shardsByNodes(const Layout& layout);
+
+}  // namespace isthmus
