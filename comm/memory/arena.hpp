@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string_view>
 
 #include <isthmus/status.hpp>
 
@@ -21,6 +22,10 @@ public:
     /// `capacityBytes`: address space and upper limit; halves (down to 1 MiB) until the system
     /// grants it. kResource when even that fails.
     static Result<std::unique_ptr<Arena>> create(std::size_t capacityBytes);
+
+    /// What 0 in ISTHMUS_ARENA stands for: the memory of this machine, at most 32 GiB. Sparse:
+    /// costs address space only.
+    static std::size_t defaultCapacityBytes();
     ~Arena();
     Arena(const Arena&) = delete;
     Arena& operator=(const Arena&) = delete;
@@ -29,7 +34,12 @@ public:
     /// of two, >= 64 is used). kResource names bytes wanted, in use and capacity. 0 bytes gives a
     /// valid unique pointer.
     Result<void*> allocate(std::size_t bytes, std::size_t alignment = 64);
-    /// `pointer` must come from allocate. Large blocks give their pages back to the system.
+    /// The same, with every page present and mapped here, so that the first use is as fast as the
+    /// next.
+    Result<void*> allocatePopulated(std::size_t bytes, std::size_t alignment = 64);
+
+    /// `pointer` must come from allocate (nullptr is nothing). Blocks of 1 MiB and more give their
+    /// pages back to the system.
     void free(void* pointer);
 
     bool owns(const void* pointer) const;
@@ -45,6 +55,10 @@ public:
 private:
     struct Blocks;
     Arena(UniqueFd fd, std::byte* base, std::size_t capacityBytes);
+
+    Status reserve(std::uint64_t offset, std::size_t bytes);
+    void giveBack(std::uint64_t first, std::uint64_t end);
+    Status full(std::size_t bytes, std::string_view why) const;
 
     UniqueFd fd_;
     std::byte* base_;

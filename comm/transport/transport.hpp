@@ -130,7 +130,8 @@ public:
     /// and is not matched yet.
     virtual bool isAnnounced(const MessageTag& tag) const = 0;
 
-    enum class State : std::uint8_t { kIdle, kConnecting, kOpen, kLost };
+    /// kLeft: as kLost, but the peer said goodbye first (it closed its transport in order).
+    enum class State : std::uint8_t { kIdle, kConnecting, kOpen, kLost, kLeft };
     virtual State state() const = 0;
     /// Starts connecting now instead of at the first post. Outcome: state(), later.
     virtual void connect() = 0;

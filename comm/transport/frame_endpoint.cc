@@ -1,0 +1,141 @@
+#include "comm/transport/frame_endpoint.hpp"
+
+#include "comm/base/assert.hpp"
+
+namespace isthmus {
+
+namespace {
+/// Communicators are never named alike again, so old ones may be forgotten when nothing of theirs
+/// can still be on its way.
+constexpr std::size_t kCancelledKept = 4096;
+}  // namespace
+
+FrameEndpoint::FrameEndpoint(const ProcessId& peer, Carrier& carrier, TransportListener& listener,
+                             const FlowLimits& limits)
+    : peer_(peer),
+      carrier_(carrier),
+      listener_(listener),
+      limits_(limits),
+      sendCredit_(limits.windowBytes),
+      reader_(*this),
+      receiveCredit_(limits.windowBytes) {
+    ISTHMUS_ASSERT(limits.eagerBytes <= kLongestEagerBytes);
+    ISTHMUS_ASSERT(limits.pieceBytes > 0 && limits.pieceBytes <= kLongestPieceBytes);
+}
+
+void FrameEndpoint::connect() {
+    if (state_ != State::kIdle) return;
+    state_ = State::kConnecting;
+    carrier_.connect();
+}
+
+void FrameEndpoint::opened() {
+    if (!isGone()) state_ = State::kOpen;
+}
+
+void FrameEndpoint::finish(Operation& operation, const Status& status) {
+    completed_.emplace_back(&operation, status);
+}
+
+void FrameEndpoint::mismatch(Operation& operation, std::uint64_t theirs) {
+    finish(operation, Status::mismatch("message of " + std::to_string(totalBytes(operation)) +
+                                       " bytes here, of " + std::to_string(theirs) + " bytes at " +
+                                       describe()));
+}
+
+int FrameEndpoint::complete() {
+    if (!running_.empty()) return 0;  // from inside a completion
+    running_.swap(completed_);
+    int count = 0;
+    for (const auto& [operation, status] : running_) {
+        operation->done(*operation, status);
+        ++count;
+    }
+    running_.clear();
+    if (std::exchange(lossIsNews_, false)) {
+        listener_.lost(*this, failure_);
+        ++count;
+    }
+    return count;
+}
+
+void FrameEndpoint::cancel(std::uint64_t communicator, const Status& why) {
+    if (cancelled_.insert(communicator).second) cancelledInOrder_.push_back(communicator);
+    if (cancelledInOrder_.size() > kCancelledKept) {
+        cancelled_.erase(cancelledInOrder_.front());
+        cancelledInOrder_.pop_front();
+    }
+    const auto isOurs = [&](const Operation& each) {
+        return each.tag.communicator == communicator;
+    };
+    const auto finishIt = [&](Operation& each) { finish(each, why); };
+    if (Operation* const streaming = writer_.streaming(); streaming && isOurs(*streaming)) {
+        writer_.detach();
+        finishIt(*streaming);
+    }
+    for (Ready& ready : ready_) {
+        ready.small.takeIf(isOurs, finishIt);
+        ready.large.takeIf(isOurs, finishIt);
+    }
+    waiting_.takeIf(isOurs, finishIt);
+    std::erase_if(grants_,
+                  [&](const auto& each) { return each.first.communicator == communicator; });
+
+    if (inbound_ != nullptr && isOurs(*inbound_)) {
+        reader_.discard();
+        inbound_ = nullptr;
+    }
+    receives_.takeIf(isOurs, finishIt);
+    std::erase_if(unexpected_, [&](const auto& each) {
+        const Unexpected& message = each.second;
+        if (message.header.tag.communicator != communicator) return false;
+        if (message.header.kind == FrameKind::kEager) {
+            if (message.isWhole) {
+                receiveCredit_.consumed(eagerCost(message.header.payloadBytes));
+            } else {
+                reader_.discard();  // end() returns its credit
+            }
+        }
+        return true;
+    });
+    tellCredit();
+}
+
+void FrameEndpoint::fail(const Status& why) {
+    gone(why, State::kLost);
+}
+
+void FrameEndpoint::shut(const Status& why) {
+    if (isGone()) return;
+    gone(why, State::kLost);
+    lossIsNews_ = false;
+}
+
+void FrameEndpoint::gone(const Status& why, State state) {
+    if (isGone()) return;
+    state_ = state;
+    failure_ = why;
+    lossIsNews_ = true;
+    const auto all = [](const Operation&) { return true; };
+    const auto finishIt = [&](Operation& each) { finish(each, why); };
+    if (Operation* const streaming = writer_.streaming()) finishIt(*streaming);
+    writer_.drop();
+    urgent_.clear();
+    for (Ready& ready : ready_) {
+        ready.small.takeIf(all, finishIt);
+        ready.large.takeIf(all, finishIt);
+    }
+    waiting_.takeIf(all, finishIt);
+    grants_.clear();
+    reader_.discard();
+    inbound_ = nullptr;
+    receives_.takeIf(all, finishIt);
+    // What arrived whole before the end can still be claimed.
+    std::erase_if(unexpected_, [](const auto& each) { return !each.second.isWhole; });
+}
+
+bool FrameEndpoint::isAnnounced(const MessageTag& tag) const {
+    return unexpected_.contains(tag);
+}
+
+}  // namespace isthmus

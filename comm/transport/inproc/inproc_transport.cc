@@ -1,0 +1,270 @@
+#include "comm/transport/inproc/inproc_transport.hpp"
+
+#include <atomic>
+#include <cstdio>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "comm/transport/byte_ring.hpp"
+
+namespace isthmus {
+
+/// One direction between two processes-in-spirit.
+struct InprocPipe {
+    alignas(128) std::array<std::byte, kRingMemoryBytes> memory{};
+    std::atomic<bool> isWriterGone{false};
+};
+
+/// What others need of one transport to wake it.
+struct InprocPort {
+    std::atomic<bool> isAsleep{false};
+    std::atomic<bool> isOpen{true};
+    Endpoint::MappedArena arena;
+
+    std::mutex mutex;
+    SleepSet* sleepSet = nullptr;  // guarded by mutex; null once the transport is gone
+
+    void wake() {
+        std::atomic_thread_fence(std::memory_order_seq_cst);  // with the one in prepareSleep
+        if (!isAsleep.load(std::memory_order_relaxed)) return;
+        const std::lock_guard lock(mutex);
+        if (sleepSet != nullptr) sleepSet->wake();
+    }
+};
+
+struct InprocHub {
+    std::mutex mutex;
+    std::map<ProcessId, std::shared_ptr<InprocPort>> ports;
+    std::map<std::pair<ProcessId, ProcessId>, std::shared_ptr<InprocPipe>> pipes;
+
+    std::shared_ptr<InprocPort> port(const ProcessId& of) {
+        const std::lock_guard lock(mutex);
+        const auto found = ports.find(of);
+        return found == ports.end() ? nullptr : found->second;
+    }
+    std::shared_ptr<InprocPipe> pipe(const ProcessId& from, const ProcessId& to) {
+        const std::lock_guard lock(mutex);
+        auto& entry = pipes[{from, to}];
+        if (!entry) entry = std::make_shared<InprocPipe>();
+        return entry;
+    }
+};
+
+namespace {
+
+class InprocLink final : public Carrier {
+public:
+    InprocLink(InprocHub& hub, const ProcessId& self, const ProcessId& peer,
+               TransportListener& listener, const FlowLimits& limits)
+        : hub_(hub),
+          peer_(peer),
+          out_(hub.pipe(self, peer)),
+          in_(hub.pipe(peer, self)),
+          writer_(out_->memory.data()),
+          reader_(in_->memory.data()),
+          endpoint_(peer, *this, listener, limits) {}
+
+    ~InprocLink() override { leave(); }
+
+    std::string_view transportName() const override { return "inproc"; }
+    std::string describe() const override {
+        char text[64];
+        std::snprintf(text, sizeof(text), "inproc process %016llx%016llx",
+                      static_cast<unsigned long long>(peer_.high),
+                      static_cast<unsigned long long>(peer_.low));
+        return text;
+    }
+    void connect() override { findPort(); }
+    Endpoint::MappedArena mapped() const override {
+        return port_ && endpoint_.state() == Endpoint::State::kOpen ? port_->arena
+                                                                    : Endpoint::MappedArena{};
+    }
+    void ringDoorbell() override {
+        if (port_) port_->wake();
+    }
+
+    FrameEndpoint& endpoint() { return endpoint_; }
+    const FrameEndpoint& endpoint() const { return endpoint_; }
+
+    int progress() {
+        if (!port_ && endpoint_.state() == Endpoint::State::kConnecting) findPort();
+        // The flag before the bytes: what was written before it went up is still read.
+        const bool isWriterGone = in_->isWriterGone.load(std::memory_order_acquire);
+        std::size_t moved = write();
+        if (reader_.hasBytes() && !endpoint_.isGone()) moved += read();
+        moved += write();
+        if (moved > 0) ringDoorbell();
+        if (isWriterGone && !reader_.hasBytes()) {
+            endpoint_.fail(Status::peerLost(describe() + " vanished"));
+        }
+        const int count = endpoint_.hasNews() ? endpoint_.complete() : 0;
+        return count + (moved > 0 ? 1 : 0);
+    }
+
+    bool hasWork() const {
+        return endpoint_.hasNews() ||
+               (!endpoint_.isGone() &&
+                (reader_.hasBytes() || in_->isWriterGone.load(std::memory_order_acquire) ||
+                 (isOpen() && endpoint_.hasOutput() && writer_.hasRoom())));
+    }
+
+    bool isOpen() const { return endpoint_.state() == Endpoint::State::kOpen; }
+    /// False when there is nothing left to push out.
+    bool flush() {
+        write();
+        ringDoorbell();
+        return isOpen() && endpoint_.hasOutput() && port_->isOpen.load(std::memory_order_acquire);
+    }
+    void leave() {
+        out_->isWriterGone.store(true, std::memory_order_release);
+        ringDoorbell();
+    }
+
+private:
+    void findPort() {
+        port_ = hub_.port(peer_);
+        if (port_) endpoint_.opened();
+    }
+    std::size_t write() {
+        return isOpen() && endpoint_.hasOutput() ? endpoint_.write(writer_).bytes : 0;
+    }
+    std::size_t read() {
+        const Moved moved = endpoint_.read(reader_);
+        if (!moved.failure.ok()) {
+            endpoint_.fail(Status::peerLost(describe() + ": " + moved.failure.what()));
+        }
+        return moved.bytes;
+    }
+
+    InprocHub& hub_;
+    const ProcessId peer_;
+    const std::shared_ptr<InprocPipe> out_;
+    const std::shared_ptr<InprocPipe> in_;
+    std::shared_ptr<InprocPort> port_;
+    RingWriter writer_;
+    RingReader reader_;
+    FrameEndpoint endpoint_;
+};
+
+class InprocTransport final : public Transport {
+public:
+    InprocTransport(std::shared_ptr<InprocHub> hub, const ProcessId& self, Arena* arena,
+                    SleepSet& sleepSet, TransportListener& listener, const FlowLimits& limits)
+        : hub_(std::move(hub)),
+          self_(self),
+          listener_(listener),
+          limits_(limits),
+          port_(std::make_shared<InprocPort>()) {
+        port_->sleepSet = &sleepSet;
+        if (arena != nullptr) port_->arena = {arena->base(), arena->capacityBytes()};
+        const std::lock_guard lock(hub_->mutex);
+        hub_->ports[self_] = port_;
+    }
+
+    ~InprocTransport() override {
+        port_->isOpen.store(false, std::memory_order_release);
+        links_.clear();
+        {
+            const std::lock_guard lock(hub_->mutex);
+            // Peers that never talked to us learn it from their end of the pipe.
+            for (auto& [ends, pipe] : hub_->pipes) {
+                if (ends.first != self_) continue;
+                pipe->isWriterGone.store(true, std::memory_order_release);
+                const auto other = hub_->ports.find(ends.second);
+                if (other != hub_->ports.end()) other->second->wake();
+            }
+        }
+        const std::lock_guard lock(port_->mutex);
+        port_->sleepSet = nullptr;
+    }
+
+    std::string_view name() const override { return "inproc"; }
+    Bytes address() const override { return {}; }
+
+    Result<Endpoint*> endpoint(const ProcessId& peer, const Bytes&) override {
+        auto& link = links_[peer];
+        if (!link) link = std::make_unique<InprocLink>(*hub_, self_, peer, listener_, limits_);
+        return static_cast<Endpoint*>(&link->endpoint());
+    }
+
+    int progress(Time now) override {
+        lastNow_ = now;
+        int count = 0;
+        // Callbacks may make endpoints: a map's iterators stay valid.
+        for (const auto& [peer, link] : links_) count += link->progress();
+        return count;
+    }
+
+    bool prepareSleep() override {
+        port_->isAsleep.store(true, std::memory_order_relaxed);
+        std::atomic_thread_fence(std::memory_order_seq_cst);  // with the one in wake
+        for (const auto& [peer, link] : links_) {
+            if (!link->hasWork()) continue;
+            wakeUp();
+            return false;
+        }
+        return true;
+    }
+    void wakeUp() override { port_->isAsleep.store(false, std::memory_order_relaxed); }
+    /// Nobody tells when a peer's transport is made.
+    Time nextEvent() const override {
+        return isWaitingForPort() ? lastNow_ + std::chrono::milliseconds(1) : Time::max();
+    }
+
+    void close(Time deadline) override {
+        const SteadyClock clock;
+        flush(clock, deadline);
+        for (const auto& [peer, link] : links_) {
+            if (link->isOpen()) link->endpoint().sayGoodbye();
+        }
+        flush(clock, deadline);
+        port_->isOpen.store(false, std::memory_order_release);
+        for (const auto& [peer, link] : links_) {
+            link->endpoint().shut(Status::aborted("transport inproc was closed"));
+            link->leave();
+            link->endpoint().complete();
+        }
+    }
+
+private:
+    bool isWaitingForPort() const {
+        for (const auto& [peer, link] : links_) {
+            if (link->endpoint().state() == Endpoint::State::kConnecting) return true;
+        }
+        return false;
+    }
+    void flush(const Clock& clock, Time deadline) {
+        bool isBusy = true;
+        while (isBusy) {
+            isBusy = false;
+            for (const auto& [peer, link] : links_) isBusy = link->flush() || isBusy;
+            if (clock.now() >= deadline) return;
+            if (isBusy) std::this_thread::yield();
+        }
+    }
+
+    const std::shared_ptr<InprocHub> hub_;
+    const ProcessId self_;
+    TransportListener& listener_;
+    const FlowLimits limits_;
+    const std::shared_ptr<InprocPort> port_;
+    std::map<ProcessId, std::unique_ptr<InprocLink>> links_;
+    Time lastNow_{0};
+};
+
+}  // namespace
+
+InprocFabric::InprocFabric(const FlowLimits& limits)
+    : limits_(limits), hub_(std::make_shared<InprocHub>()) {}
+
+InprocFabric::~InprocFabric() = default;
+
+std::unique_ptr<Transport> InprocFabric::makeTransport(const ProcessId& self, Arena* arena,
+                                                       SleepSet& sleepSet,
+                                                       TransportListener& listener) {
+    return std::make_unique<InprocTransport>(hub_, self, arena, sleepSet, listener, limits_);
+}
+
+}  // namespace isthmus

@@ -1,0 +1,46 @@
+#include <thread>
+
+#include "comm/transport/inproc/inproc_transport.hpp"
+#include "tests/conformance/transport/transport_world.hpp"
+
+namespace isthmus {
+
+namespace {
+
+class WallWorld : public TransportWorld {
+public:
+    Time now() const override { return clock_.now(); }
+    void idle() override { std::this_thread::yield(); }
+
+private:
+    SteadyClock clock_;
+};
+
+class InprocWorld final : public WallWorld {
+public:
+    explicit InprocWorld(int members) {
+        for (int position = 0; position < members; ++position) {
+            auto member = std::make_unique<Member>();
+            member->id = idOf(position);
+            member->transport =
+                fabric_.makeTransport(member->id, nullptr, member->sleepSet, member->recorder);
+            add(std::move(member));
+        }
+    }
+
+private:
+    InprocFabric fabric_;
+};
+
+}  // namespace
+
+std::unique_ptr<TransportWorld> makeWorld(const std::string& kind, int members) {
+    if (kind == "inproc") return std::make_unique<InprocWorld>(members);
+    return nullptr;
+}
+
+std::vector<std::string> worldKinds() {
+    return {"inproc"};
+}
+
+}  // namespace isthmus
