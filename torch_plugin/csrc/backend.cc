@@ -1,0 +1,114 @@
+#include "torch_plugin/csrc/backend.hpp"
+
+#include <utility>
+
+#include "torch_plugin/csrc/shared_memory.hpp"
+
+namespace isthmus::glue {
+
+using std::chrono::milliseconds;
+
+Backend::Backend(const c10::intrusive_ptr<c10d::Store>& store, int rank, int ranks,
+                 GroupSettings settings)
+    : c10d::Backend(rank, ranks),
+      store_(store),
+      settings_(std::move(settings)),
+      timeoutMs_(settings_.timeout.count()),
+      communicator_(Communicator::make(store, rank, ranks, settings_)) {
+    init();
+}
+
+c10::intrusive_ptr<c10d::Backend::Options> Backend::getBackendOptions() {
+    // A fresh one each time: torch changes what it gets before it makes a child group.
+    auto options = c10::make_intrusive<Options>(getBackendName(), groupTimeout());
+    options->group_name = settings_.name;
+    options->global_ranks_in_group.assign(settings_.globalRanks.begin(),
+                                          settings_.globalRanks.end());
+    return options;
+}
+
+milliseconds Backend::groupTimeout() const { return milliseconds(timeoutMs_.load()); }
+
+void Backend::setTimeout(milliseconds timeout) { timeoutMs_.store(timeout.count()); }
+
+milliseconds Backend::limitOf(milliseconds asked) const {
+    return asked.count() > 0 ? asked : groupTimeout();
+}
+
+void Backend::startCoalescing() {
+    TORCH_CHECK(!isCoalescing_.exchange(true),
+                "isthmus: coalescing began twice without an end in between");
+}
+
+Backend::WorkPtr Backend::endCoalescing() {
+    TORCH_CHECK(isCoalescing_.exchange(false), "isthmus: coalescing ended without a start");
+    std::vector<WorkPtr> parts;
+    {
+        const std::lock_guard lock(coalescedMutex_);
+        parts.swap(coalesced_);
+    }
+    return c10::make_intrusive<BatchWork>(rank_, c10d::OpType::COALESCED, std::move(parts));
+}
+
+c10d::ErrorType Backend::getError() {
+    switch (communicator_->health().result) {
+        case isthmusSuccess:
+            return c10d::ErrorType::SUCCESS;
+        case isthmusTimeout:
+            return c10d::ErrorType::TIMEOUT;
+        case isthmusPeerLost:
+        case isthmusMismatch:
+            return c10d::ErrorType::REMOTE_ERROR;
+        default:
+            return c10d::ErrorType::COMM_ERROR;
+    }
+}
+
+void Backend::abort() { communicator_->abort(); }
+
+void Backend::shutdown() { communicator_->close(); }
+
+bool Backend::supportsTensorAlloc(c10::DeviceIndex deviceIndex) {
+    return deviceIndex < 0;  // host memory is the device without a number
+}
+
+at::Tensor Backend::allocateTensor(long elements, at::TensorOptions options) {
+    return sharedTensor(elements, options);
+}
+
+std::shared_ptr<c10::Allocator> Backend::getMemAllocator() { return sharedAllocator(); }
+
+Call Backend::begin(const char* title, c10d::OpType type, milliseconds timeout, bool isAsync) {
+    Call call;
+    call.title = title;
+    call.type = type;
+    call.timeout = limitOf(timeout);
+    call.runsInCaller = !isAsync && !isCoalescing_.load();
+    return call;
+}
+
+Backend::WorkPtr Backend::issue(Call call) {
+    if (!c10d::isP2POp(call.type)) call.sequence = sequence_.fetch_add(1) + 1;
+    WorkPtr work = Work::issue(rank_, std::move(call), communicator_);
+    if (isCoalescing_.load()) {
+        const std::lock_guard lock(coalescedMutex_);
+        coalesced_.push_back(work);
+    }
+    return work;
+}
+
+Backend::WorkPtr Backend::batch(c10d::OpType type, std::vector<WorkPtr> parts) {
+    return c10::make_intrusive<BatchWork>(rank_, type, std::move(parts));
+}
+
+void Backend::checkRoot(std::int64_t root, const char* operation) const {
+    TORCH_CHECK_VALUE(root >= 0 && root < size_, "isthmus: ", operation, ": root ", root,
+                      " is not a rank of this group of ", size_);
+}
+
+int Backend::globalRank(int rank) const {
+    return settings_.globalRanks.empty() ? rank
+                                         : settings_.globalRanks[static_cast<std::size_t>(rank)];
+}
+
+}  // namespace isthmus::glue

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <isthmus/isthmus.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <shared_mutex>
+#include <string>
+#include <vector>
+
+#include "torch_plugin/csrc/errors.hpp"
+#include "torch_plugin/csrc/torch_compat.hpp"
+
+namespace isthmus::glue {
+
+struct GroupSettings {
+    std::string name;
+    std::chrono::milliseconds timeout{0};
+    std::vector<int> globalRanks;  ///< rank -> rank of the job, for messages; empty: the same
+};
+
+/// The library's communicator of one process group, shared by the backend and its works.
+/// Any thread may use it; it ends once, by close() or by the last owner.
+class Communicator {
+public:
+    /// Contacts nobody: peers meet at the first call.
+    static std::shared_ptr<Communicator> make(c10::intrusive_ptr<c10d::Store> store, int rank,
+                                              int ranks, const GroupSettings& settings);
+    ~Communicator();
+    Communicator(const Communicator&) = delete;
+    Communicator& operator=(const Communicator&) = delete;
+
+    /// Calls `start(handle)` unless the group is gone; a closing thread waits for it to return.
+    template <typename Start>
+    Outcome with(Start start) {
+        const std::shared_lock lock(handleMutex_);
+        if (const Outcome gone = whyGone(); !gone.ok()) return gone;
+        return Outcome::of(start(handle_));
+    }
+
+    void beganCall() { inFlight_.fetch_add(1, std::memory_order_relaxed); }
+    void endedCall() { inFlight_.fetch_sub(1, std::memory_order_relaxed); }
+
+    /// Lets calls in flight end (within the group's timeout), then frees the communicator.
+    /// Nothing happens the second time.
+    void close();
+    /// Fails what is in flight, here and at the peers. Returns at once.
+    void abort();
+    /// Waits until `deadline` for calls in flight, gives up those that remain, and frees.
+    void closeBy(std::chrono::steady_clock::time_point deadline);
+
+    /// Why the group no longer works; good while it does.
+    Outcome health();
+
+    /// Closes what is left at the end of the program, all within `grace`.
+    static void closeAll(std::chrono::milliseconds grace);
+
+private:
+    explicit Communicator(std::string name) : name_(std::move(name)) {}
+    Outcome whyGone() const;
+
+    const std::string name_;
+    mutable std::shared_timed_mutex handleMutex_;
+    isthmusComm_t handle_ = nullptr;
+    std::atomic<int> inFlight_{0};
+};
+
+}  // namespace isthmus::glue

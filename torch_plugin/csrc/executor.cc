@@ -1,0 +1,67 @@
+#include "torch_plugin/csrc/executor.hpp"
+
+#include <pthread.h>
+
+#include <atomic>
+#include <chrono>
+
+namespace isthmus::glue {
+namespace {
+
+std::atomic<bool> isChild{false};
+
+}  // namespace
+
+void watchForks() {
+    // Relaxed: the child has this one thread only when the flag is set.
+    static const int registered =
+        pthread_atfork(nullptr, nullptr, [] { isChild.store(true, std::memory_order_relaxed); });
+    static_cast<void>(registered);
+}
+
+bool isForkedChild() { return isChild.load(std::memory_order_relaxed); }
+
+Executor& Executor::instance() {
+    static auto* const executor = new Executor();
+    return *executor;
+}
+
+void Executor::post(c10::intrusive_ptr<c10::intrusive_ptr_target> work, Finishable* finish) {
+    const std::lock_guard lock(mutex_);
+    if (isStopped_) {
+        static_cast<void>(work.release());
+        return;
+    }
+    tasks_.push_back({std::move(work), finish});
+    if (!isRunning_) {
+        isRunning_ = true;
+        std::thread([this] { run(); }).detach();
+    }
+    wake_.notify_one();
+}
+
+void Executor::stop(std::chrono::milliseconds grace) {
+    std::unique_lock lock(mutex_);
+    isStopped_ = true;
+    wake_.notify_one();
+    idle_.wait_for(lock, grace, [this] { return !isRunning_; });
+}
+
+void Executor::run() {
+    pthread_setname_np(pthread_self(), "isthmus-done");
+    std::unique_lock lock(mutex_);
+    while (true) {
+        wake_.wait(lock, [this] { return isStopped_ || !tasks_.empty(); });
+        if (tasks_.empty()) break;
+        Task task = std::move(tasks_.front());
+        tasks_.pop_front();
+        lock.unlock();
+        task.finish->finishOnExecutor();
+        task.work.reset();  // may destroy tensors: not under the lock
+        lock.lock();
+    }
+    isRunning_ = false;
+    idle_.notify_all();
+}
+
+}  // namespace isthmus::glue

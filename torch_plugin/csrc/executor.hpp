@@ -1,0 +1,56 @@
+#pragma once
+
+#include <c10/util/intrusive_ptr.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+namespace isthmus::glue {
+
+/// Something that still has to be done once the library finished a call.
+class Finishable {
+public:
+    virtual ~Finishable() = default;
+    virtual void finishOnExecutor() = 0;
+};
+
+/// One thread per process that ends works nobody waits for: it writes strided results back, marks
+/// futures (whose callbacks may take Python's lock) and lets go of tensors. The library's own thread
+/// does none of that, or a Python program could hold up its network.
+class Executor {
+public:
+    /// Made at the first use; never destroyed, so that no exit order can hurt.
+    static Executor& instance();
+
+    /// Runs `work->finishOnExecutor()` later and then drops the reference. After stop() the
+    /// reference is leaked instead: the interpreter may be gone.
+    void post(c10::intrusive_ptr<c10::intrusive_ptr_target> work, Finishable* finish);
+
+    /// Ends the thread when what was posted is done, or leaves it after `grace`.
+    void stop(std::chrono::milliseconds grace);
+
+private:
+    struct Task {
+        c10::intrusive_ptr<c10::intrusive_ptr_target> work;
+        Finishable* finish;
+    };
+
+    void run();
+
+    std::mutex mutex_;
+    std::condition_variable wake_;
+    std::condition_variable idle_;
+    std::deque<Task> tasks_;
+    bool isRunning_ = false;
+    bool isStopped_ = false;
+};
+
+/// From now on isForkedChild() knows. Called before the first communicator is made.
+void watchForks();
+/// True in a process that was forked after watchForks(): nothing of ours works there.
+bool isForkedChild();
+
+}  // namespace isthmus::glue

@@ -1,0 +1,128 @@
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "torch_plugin/csrc/backend.hpp"
+
+namespace isthmus::glue {
+namespace {
+
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+/// The store is asked in steps this long, so that one missing rank does not hide the next.
+constexpr auto kStoreStep = milliseconds(100);
+
+void checkPeer(int peer, int ranks, const char* operation) {
+    TORCH_CHECK_VALUE(peer >= 0 && peer < ranks, "isthmus: ", operation, ": rank ", peer,
+                      " is not in this group of ", ranks);
+}
+
+/// Waits for a key of `store`; false when it is not there at `until`. A store that fails throws.
+bool waitForKey(c10d::Store& store, const std::string& key, Clock::time_point until) {
+    while (!store.check({key})) {
+        const auto left = std::chrono::duration_cast<milliseconds>(until - Clock::now());
+        if (left.count() <= 0) return false;
+        try {
+            store.wait({key}, std::min(left, kStoreStep));
+        } catch (const c10::Error&) {
+            continue;  // its way to say "not yet"; a broken store fails the check above
+        }
+    }
+    return true;
+}
+
+std::string listOf(const std::vector<int>& ranks) {
+    std::string text;
+    for (const int rank : ranks) text += (text.empty() ? "" : ", ") + std::to_string(rank);
+    return text;
+}
+
+}  // namespace
+
+Backend::WorkPtr Backend::send(Tensors& tensors, int peer, int tag) {
+    Call call = begin("isthmus:send", c10d::OpType::SEND, c10d::kUnsetTimeout, true);
+    TORCH_CHECK(tensors.size() == 1, "isthmus: send takes one tensor, got ", tensors.size());
+    checkPeer(peer, size_, call.operation());
+    const DenseView from(tensors[0], DenseView::Use::kRead, call.operation());
+    const Elements how = movedAs(tensors[0].scalar_type());
+    call.inputs = tensors;
+    call.start = [from, how, peer, tag, count = how.of(tensors[0].numel())](
+                     isthmusComm_t comm, const isthmusCallOptions_t* limits,
+                     isthmusRequest_t* request) {
+        return isthmusSend(from.data(), count, how.type, peer, tag, comm, limits, request);
+    };
+    return issue(std::move(call));
+}
+
+Backend::WorkPtr Backend::receive(const char* title, const at::Tensor& tensor, int peer, int tag) {
+    const bool isFromAny = peer == ISTHMUS_ANY_SOURCE;
+    Call call = begin(title, isFromAny ? c10d::OpType::RECVANYSOURCE : c10d::OpType::RECV,
+                      c10d::kUnsetTimeout, true);
+    if (!isFromAny) checkPeer(peer, size_, call.operation());
+    const DenseView to(tensor, DenseView::Use::kWrite, call.operation());
+    const Elements how = movedAs(tensor.scalar_type());
+    call.outputs = {tensor};
+    call.source = std::make_shared<int>(peer);
+    call.start = [to, how, peer, tag, source = call.source, count = how.of(tensor.numel())](
+                     isthmusComm_t comm, const isthmusCallOptions_t* limits,
+                     isthmusRequest_t* request) {
+        return isthmusRecv(to.data(), count, how.type, peer, tag, source.get(), comm, limits,
+                           request);
+    };
+    if (to.isCopy()) call.writeBack = [to] { to.writeBack(); };
+    return issue(std::move(call));
+}
+
+Backend::WorkPtr Backend::recv(Tensors& tensors, int peer, int tag) {
+    TORCH_CHECK(tensors.size() == 1, "isthmus: recv takes one tensor, got ", tensors.size());
+    TORCH_CHECK_VALUE(peer >= 0, "isthmus: recv: rank ", peer, " is not in this group of ", size_);
+    return receive("isthmus:recv", tensors[0], peer, tag);
+}
+
+Backend::WorkPtr Backend::recvAnysource(Tensors& tensors, int tag) {
+    TORCH_CHECK(tensors.size() == 1, "isthmus: recv takes one tensor, got ", tensors.size());
+    return receive("isthmus:recvAnySource", tensors[0], ISTHMUS_ANY_SOURCE, tag);
+}
+
+Backend::WorkPtr Backend::barrier(const c10d::BarrierOptions& options) {
+    Call call = begin("isthmus:barrier", c10d::OpType::BARRIER, options);
+    call.start = [](isthmusComm_t comm, const isthmusCallOptions_t* limits,
+                    isthmusRequest_t* request) { return isthmusBarrier(comm, limits, request); };
+    return issue(std::move(call));
+}
+
+void Backend::monitoredBarrier(const c10d::BarrierOptions& options, bool waitForAll) {
+    // Over the store and not over our own wires: it exists to find out who is stuck, and must still
+    // tell when the group itself hangs. The phrases are the ones that torch's users search for.
+    const auto began = Clock::now();
+    const milliseconds limit = limitOf(options.timeout);
+    const c10::intrusive_ptr<c10d::Store> store = store_->clone();
+    const std::string prefix = "isthmus/monitored/" + std::to_string(monitoredBarriers_++) + "/";
+    const auto keyOf = [&](int rank) { return prefix + std::to_string(rank); };
+    if (rank_ != 0) {
+        store->set(keyOf(rank_), std::string("here"));
+        // Rank 0 may need its whole limit before it can name who is missing.
+        const bool answered = waitForKey(*store, prefix + "verdict", began + limit + limit / 2);
+        const bool passed = answered && store->get_to_str(prefix + "verdict") == "all";
+        TORCH_CHECK_WITH(DistBackendError, passed, "[Rank ", globalRank(rank_),
+                         "]: successfully reached monitoredBarrier, but received errors while "
+                         "waiting for send/recv from rank 0. Please check rank 0 logs for faulty "
+                         "rank.");
+        return;
+    }
+    std::vector<int> missing;
+    for (int rank = 1; rank < size_; ++rank) {
+        if (waitForKey(*store, keyOf(rank), began + limit)) continue;
+        missing.push_back(globalRank(rank));
+        if (!waitForAll) break;
+    }
+    store->set(prefix + "verdict", std::string(missing.empty() ? "all" : "missing"));
+    TORCH_CHECK_WITH(DistBackendError, missing.empty(), "[Rank ", globalRank(0), "]: ",
+                     missing.size() > 1 ? "Ranks " : "Rank ", listOf(missing),
+                     " failed to pass monitoredBarrier in ", limit.count(), " ms");
+}
+
+}  // namespace isthmus::glue

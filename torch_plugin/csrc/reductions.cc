@@ -1,0 +1,158 @@
+#include <utility>
+
+#include "torch_plugin/csrc/backend.hpp"
+
+namespace isthmus::glue {
+namespace {
+
+/// The input of a reduction: dense, apart from the output, and scaled where the operation says so.
+at::Tensor operandOf(const at::Tensor& dense, const Reduction& how) {
+    if (!how.scalesFirst) return dense;
+    const at::AutoDispatchBelowADInplaceOrView noGradient;
+    return at::mul(dense, how.factor).to(dense.scalar_type());
+}
+
+}  // namespace
+
+Backend::WorkPtr Backend::allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) {
+    TORCH_CHECK(tensors.size() == 1, "isthmus: all_reduce takes one tensor, got ", tensors.size());
+    Call call = begin("isthmus:all_reduce", c10d::OpType::ALLREDUCE, options);
+    const DenseView view(tensors[0], DenseView::Use::kReadWrite, call.operation());
+    const Reduction how =
+        reductionOf(tensors[0].scalar_type(), options.reduceOp, call.operation());
+    const at::Tensor input = operandOf(view.dense(), how);
+    const std::size_t count = how.elements.of(input.numel());
+    call.inputs = call.outputs = tensors;
+    call.start = [view, input, how, count](isthmusComm_t comm, const isthmusCallOptions_t* limits,
+                                           isthmusRequest_t* request) {
+        return isthmusAllReduce(addressOf(input), view.data(), count, how.elements.type, how.op,
+                                comm, limits, request);
+    };
+    if (view.isCopy()) call.writeBack = [view] { view.writeBack(); };
+    return issue(std::move(call));
+}
+
+Backend::WorkPtr Backend::allreduce_sparse(Tensors& /*tensors*/,
+                                           const c10d::AllreduceOptions& /*options*/) {
+    TORCH_CHECK(false,
+                "isthmus: all_reduce does not support sparse tensors; call to_dense() first or use a "
+                "gloo group for sparse gradients");
+}
+
+Backend::WorkPtr Backend::allreduce_coalesced(Tensors& tensors,
+                                              const c10d::AllreduceCoalescedOptions& options) {
+    TORCH_CHECK_VALUE(!tensors.empty(), "isthmus: all_reduce_coalesced requires non-empty tensor list");
+    checkUsable(tensors, "all_reduce_coalesced");
+    for (const at::Tensor& tensor : tensors) {
+        checkSameType(tensors[0], tensor, "all_reduce_coalesced");
+        reductionOf(tensor.scalar_type(), options.reduceOp, "all_reduce_coalesced");
+    }
+    c10d::AllreduceOptions each = options;
+    each.asyncOp = true;
+    std::vector<WorkPtr> parts;
+    for (const at::Tensor& tensor : tensors) {
+        Tensors one{tensor};
+        parts.push_back(allreduce(one, each));
+    }
+    return batch(c10d::OpType::ALLREDUCE_COALESCED, std::move(parts));
+}
+
+Backend::WorkPtr Backend::reduce(Tensors& tensors, const c10d::ReduceOptions& options) {
+    TORCH_CHECK(tensors.size() == 1, "isthmus: reduce takes one tensor, got ", tensors.size());
+    Call call = begin("isthmus:reduce", c10d::OpType::REDUCE, options);
+    checkRoot(options.rootRank, call.operation());
+    const bool isRoot = options.rootRank == rank_;
+    const DenseView view(tensors[0],
+                         isRoot ? DenseView::Use::kReadWrite : DenseView::Use::kRead,
+                         call.operation());
+    const Reduction how =
+        reductionOf(tensors[0].scalar_type(), options.reduceOp, call.operation());
+    const at::Tensor input = operandOf(view.dense(), how);
+    const std::size_t count = how.elements.of(input.numel());
+    call.inputs = call.outputs = tensors;
+    call.start = [view, input, how, count, isRoot, root = static_cast<int>(options.rootRank)](
+                     isthmusComm_t comm, const isthmusCallOptions_t* limits,
+                     isthmusRequest_t* request) {
+        return isthmusReduce(addressOf(input), isRoot ? view.data() : nullptr, count,
+                             how.elements.type, how.op, root, comm, limits, request);
+    };
+    if (isRoot && view.isCopy()) call.writeBack = [view] { view.writeBack(); };
+    return issue(std::move(call));
+}
+
+Backend::WorkPtr Backend::reduce_scatter(Tensors& outputs, TensorLists& inputs,
+                                         const c10d::ReduceScatterOptions& options) {
+    TORCH_CHECK(outputs.size() == 1 && inputs.size() == 1,
+                "isthmus: reduce_scatter takes one output and one list of inputs");
+    Call call = begin("isthmus:reduce_scatter", c10d::OpType::REDUCE_SCATTER, options);
+    const Tensors& list = inputs[0];
+    TORCH_CHECK_VALUE(static_cast<int>(list.size()) == size_, "isthmus: reduce_scatter: ", list.size(),
+                      " inputs for ", size_, " ranks");
+    checkSameType(outputs[0], list[0], call.operation());
+    const at::Tensor& mine = list[static_cast<std::size_t>(rank_)];
+    TORCH_CHECK_VALUE(outputs[0].numel() == mine.numel(), "isthmus: reduce_scatter: the output has ",
+                      outputs[0].numel(), " elements, input ", rank_, " has ", mine.numel());
+    const DenseView output(outputs[0], DenseView::Use::kWrite, call.operation());
+    const PackedList packed(list, DenseView::Use::kRead, call.operation());
+    const Reduction how =
+        reductionOf(outputs[0].scalar_type(), options.reduceOp, call.operation());
+    const auto counts = packed.counts(how.elements);
+    const bool areEqual = packed.areEqual();
+    const std::int64_t ownPart =
+        areEqual ? -static_cast<std::int64_t>(mine.nbytes()) * rank_ : kNeverInPlace;
+    const at::Tensor source =
+        operandOf(apartFrom(packed.dense(), output.dense(), ownPart), how);
+    call.inputs = list;
+    call.outputs = outputs;
+    call.start = [output, source, how, counts, areEqual](
+                     isthmusComm_t comm, const isthmusCallOptions_t* limits,
+                     isthmusRequest_t* request) {
+        if (areEqual) {
+            return isthmusReduceScatter(addressOf(source), output.data(), counts[0],
+                                        how.elements.type, how.op, comm, limits, request);
+        }
+        return isthmusReduceScatterV(addressOf(source), output.data(), counts.data(),
+                                     how.elements.type, how.op, comm, limits, request);
+    };
+    if (output.isCopy()) call.writeBack = [output] { output.writeBack(); };
+    return issue(std::move(call));
+}
+
+Backend::WorkPtr Backend::_reduce_scatter_base(at::Tensor& output, at::Tensor& input,
+                                               const c10d::ReduceScatterOptions& options) {
+    Call call = begin("isthmus:_reduce_scatter_base", c10d::OpType::_REDUCE_SCATTER_BASE, options);
+    checkSameType(output, input, call.operation());
+    TORCH_CHECK_VALUE(input.numel() == output.numel() * size_,
+                      "isthmus: reduce_scatter_tensor: the input has ", input.numel(),
+                      " elements, wanted ", size_, " times the output's ", output.numel());
+    const DenseView to(output, DenseView::Use::kWrite, call.operation());
+    const DenseView from(input, DenseView::Use::kRead, call.operation());
+    const Reduction how = reductionOf(input.scalar_type(), options.reduceOp, call.operation());
+    const std::int64_t ownPart = -static_cast<std::int64_t>(output.nbytes()) * rank_;
+    const at::Tensor source = operandOf(apartFrom(from.dense(), to.dense(), ownPart), how);
+    const std::size_t count = how.elements.of(output.numel());
+    call.inputs = {input};
+    call.outputs = {output};
+    call.start = [to, source, how, count](isthmusComm_t comm, const isthmusCallOptions_t* limits,
+                                          isthmusRequest_t* request) {
+        return isthmusReduceScatter(addressOf(source), to.data(), count, how.elements.type, how.op,
+                                    comm, limits, request);
+    };
+    if (to.isCopy()) call.writeBack = [to] { to.writeBack(); };
+    return issue(std::move(call));
+}
+
+Backend::WorkPtr Backend::reduce_scatter_tensor_coalesced(
+    Tensors& outputs, Tensors& inputs, const c10d::ReduceScatterOptions& options) {
+    TORCH_CHECK_VALUE(outputs.size() == inputs.size(), "isthmus: reduce_scatter_tensor_coalesced: ",
+                      outputs.size(), " outputs for ", inputs.size(), " inputs");
+    c10d::ReduceScatterOptions each = options;
+    each.asyncOp = true;
+    std::vector<WorkPtr> parts;
+    for (std::size_t index = 0; index < inputs.size(); ++index) {
+        parts.push_back(_reduce_scatter_base(outputs[index], inputs[index], each));
+    }
+    return batch(c10d::OpType::REDUCE_SCATTER_TENSOR_COALESCED, std::move(parts));
+}
+
+}  // namespace isthmus::glue

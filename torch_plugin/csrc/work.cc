@@ -1,0 +1,263 @@
+#include "torch_plugin/csrc/work.hpp"
+
+#include <ATen/core/ivalue.h>
+#include <ATen/core/jit_type.h>
+
+#include <utility>
+
+namespace isthmus::glue {
+namespace {
+
+isthmusCallOptions_t optionsOf(const Call& call) {
+    isthmusCallOptions_t options = ISTHMUS_CALL_OPTIONS_INITIALIZER;
+    options.timeout_ms = call.timeout.count();
+    return options;
+}
+
+c10::intrusive_ptr<c10::ivalue::Future> makeTensorsFuture() {
+    return c10::make_intrusive<c10::ivalue::Future>(
+        c10::ListType::create(c10::TensorType::get()));
+}
+
+c10::intrusive_ptr<c10::ivalue::Future> makeResultFuture() {
+    return c10::make_intrusive<c10::ivalue::Future>(c10::IntType::get());
+}
+
+c10::IValue resultValue(isthmusResult_t result) {
+    const auto value = result == isthmusSuccess   ? c10d::WorkResult::SUCCESS
+                       : result == isthmusTimeout ? c10d::WorkResult::TIMEOUT
+                                                  : c10d::WorkResult::COMM_ERROR;
+    return static_cast<std::int64_t>(value);
+}
+
+}  // namespace
+
+Work::Work(int rank, Call call, std::shared_ptr<Communicator> communicator)
+    : c10d::Work(rank, call.type, call.title, call.inputs),
+      call_(std::move(call)),
+      communicator_(std::move(communicator)) {}
+
+Work::~Work() {
+    if (request_ != nullptr && !isForkedChild()) isthmusRequestFree(&request_);
+}
+
+c10::intrusive_ptr<Work> Work::issue(int rank, Call call,
+                                     std::shared_ptr<Communicator> communicator) {
+    auto work = c10::make_intrusive<Work>(rank, std::move(call), std::move(communicator));
+    work->communicator_->beganCall();
+    if (work->call_.runsInCaller) {
+        work->runInCaller();
+    } else {
+        work->startAsync();
+    }
+    return work;
+}
+
+void Work::runInCaller() {
+    const isthmusCallOptions_t options = optionsOf(call_);
+    settle(communicator_->with(
+        [&](isthmusComm_t handle) { return call_.start(handle, &options, nullptr); }));
+    complete();
+    rethrow();
+}
+
+void Work::startAsync() {
+    const isthmusCallOptions_t options = optionsOf(call_);
+    isthmusRequest_t request = nullptr;
+    const Outcome started = communicator_->with(
+        [&](isthmusComm_t handle) { return call_.start(handle, &options, &request); });
+    if (!started.ok() || request == nullptr) {
+        settle(started);
+        complete();
+        rethrow();
+        return;
+    }
+    c10::intrusive_ptr<Work> parked;
+    {
+        const std::lock_guard lock(callMutex_);
+        driver_ = &parked;
+    }
+    auto reference = c10::intrusive_ptr<Work>::reclaim_copy(this);
+    const isthmusResult_t watched =
+        isthmusOnComplete(request, &Work::onLibraryDone, reference.get());
+    if (watched == isthmusSuccess) {
+        static_cast<void>(reference.release());  // onLibraryDone takes it
+    } else {
+        settle(Outcome::of(isthmusWait(&request, -1)));
+    }
+    bool isDone = false;
+    {
+        const std::lock_guard lock(callMutex_);
+        driver_ = nullptr;
+        request_ = request;
+        isDone = isSettled_;
+    }
+    if (isDone) complete();
+}
+
+void Work::onLibraryDone(isthmusResult_t result, const char* text, void* context) {
+    auto work = c10::intrusive_ptr<Work>::reclaim(static_cast<Work*>(context));
+    Work* const self = work.get();
+    {
+        const std::lock_guard lock(self->callMutex_);
+        if (!self->isSettled_) {
+            self->outcome_ = {result, text == nullptr ? "" : text};
+            self->isSettled_ = true;
+        }
+        if (self->driver_ != nullptr) {
+            *self->driver_ = std::move(work);
+            return;
+        }
+    }
+    Executor::instance().post(std::move(work), self);
+}
+
+void Work::settle(Outcome outcome) {
+    const std::lock_guard lock(callMutex_);
+    if (isSettled_) return;
+    outcome_ = std::move(outcome);
+    isSettled_ = true;
+}
+
+void Work::complete() {
+    isthmusRequest_t request = nullptr;
+    {
+        const std::lock_guard lock(callMutex_);
+        if (std::exchange(isClaimed_, true)) return;
+        request = std::exchange(request_, nullptr);
+    }
+    if (request != nullptr) isthmusRequestFree(&request);
+    std::exception_ptr error = exceptionOf(outcome_, call_.operation());
+    if (!error && call_.writeBack) {
+        try {
+            call_.writeBack();
+        } catch (...) {
+            error = std::current_exception();
+        }
+    }
+    call_.start = nullptr;
+    call_.writeBack = nullptr;
+    call_.inputs.clear();
+    ended_ = Clock::now();
+    communicator_->endedCall();
+    finish(error);
+    markFutures();
+}
+
+void Work::markFutures() {
+    c10::intrusive_ptr<c10::ivalue::Future> future;
+    c10::intrusive_ptr<c10::ivalue::Future> futureResult;
+    {
+        const std::lock_guard lock(callMutex_);
+        hasEnded_ = true;
+        future = std::exchange(future_, nullptr);
+        futureResult = std::exchange(futureResult_, nullptr);
+    }
+    if (futureResult) futureResult->markCompleted(resultValue(outcome_.result));
+    if (!future) return;
+    if (exception_) {
+        future->setError(exception_);
+    } else {
+        future->markCompleted(c10::IValue(call_.outputs));
+    }
+}
+
+bool Work::drive(std::chrono::milliseconds timeout) {
+    c10::intrusive_ptr<Work> parked;  // dropped here, after the library returned
+    isthmusRequest_t request = nullptr;
+    {
+        const std::lock_guard lock(callMutex_);
+        if (isSettled_ || request_ == nullptr || driver_ != nullptr) return false;
+        request = std::exchange(request_, nullptr);
+        driver_ = &parked;
+    }
+    const std::int64_t limit = timeout > kNoTimeout ? timeout.count() : -1;
+    Outcome outcome = Outcome::of(isthmusWait(&request, limit));
+    const std::lock_guard lock(callMutex_);
+    driver_ = nullptr;
+    request_ = request;
+    if (request == nullptr && !isSettled_) {
+        outcome_ = std::move(outcome);
+        isSettled_ = true;
+    }
+    return true;
+}
+
+bool Work::waitForEnd(std::chrono::milliseconds timeout) {
+    std::unique_lock lock(mutex_);
+    const auto hasEnded = [this] { return completed_; };
+    if (timeout > kNoTimeout) return cv_.wait_for(lock, timeout, hasEnded);
+    cv_.wait(lock, hasEnded);  // the library's own deadline ends it
+    return true;
+}
+
+bool Work::wait(std::chrono::milliseconds timeout) {
+    const bool drove = drive(timeout);
+    bool isSettled = false;
+    bool isMine = false;
+    {
+        const std::lock_guard lock(callMutex_);
+        isSettled = isSettled_;
+        isMine = isSettled_ && !isClaimed_;
+    }
+    if (isMine) complete();
+    const bool mayWait = isSettled || !drove || timeout <= kNoTimeout;
+    TORCH_CHECK_WITH(DistBackendError, mayWait && waitForEnd(isSettled ? kNoTimeout : timeout),
+                     "isthmus: ", call_.operation(), ": wait timed out after ", timeout.count(),
+                     " ms; the call itself goes on until its own timeout of ",
+                     call_.timeout.count(), " ms");
+    rethrow();
+    return true;
+}
+
+void Work::rethrow() const {
+    if (const std::exception_ptr error = exception()) std::rethrow_exception(error);
+}
+
+int Work::sourceRank() const { return call_.source ? *call_.source : c10d::Work::sourceRank(); }
+
+std::vector<at::Tensor> Work::result() { return call_.outputs; }
+
+c10::intrusive_ptr<c10::ivalue::Future> Work::getFuture() {
+    auto future = makeTensorsFuture();
+    {
+        const std::lock_guard lock(callMutex_);
+        if (!hasEnded_) {
+            if (!future_) future_ = future;
+            return future_;
+        }
+    }
+    if (exception_) {
+        future->setError(exception_);
+    } else {
+        future->markCompleted(c10::IValue(call_.outputs));
+    }
+    return future;
+}
+
+c10::intrusive_ptr<c10::ivalue::Future> Work::getFutureResult() {
+    auto future = makeResultFuture();
+    {
+        const std::lock_guard lock(callMutex_);
+        if (!hasEnded_) {
+            if (!futureResult_) futureResult_ = future;
+            return futureResult_;
+        }
+    }
+    future->markCompleted(resultValue(outcome_.result));
+    return future;
+}
+
+float Work::getDuration() const {
+    const std::lock_guard lock(mutex_);
+    TORCH_CHECK(completed_, "isthmus: ", call_.operation(), ": the duration is known when it is done");
+    return std::chrono::duration<float, std::milli>(ended_ - began_).count();
+}
+
+std::uint64_t Work::getSequencenumber() const { return call_.sequence; }
+
+#if ISTHMUS_TORCH_AT_LEAST(2, 15)
+std::chrono::milliseconds Work::getTimeout() const { return call_.timeout; }
+#endif
+
+}  // namespace isthmus::glue

@@ -1,0 +1,114 @@
+#pragma once
+
+#include <isthmus/isthmus.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "torch_plugin/csrc/communicator.hpp"
+#include "torch_plugin/csrc/executor.hpp"
+#include "torch_plugin/csrc/torch_compat.hpp"
+
+namespace isthmus::glue {
+
+/// Everything about one call that outlives the function that made it.
+struct Call {
+    const char* title;  ///< for the profiler: "isthmus:all_reduce"
+    c10d::OpType type = c10d::OpType::UNKNOWN;
+    std::vector<at::Tensor> inputs;
+    std::vector<at::Tensor> outputs;
+    /// Starts the call in the library. Holds what must stay alive until the call is done.
+    std::function<isthmusResult_t(isthmusComm_t, const isthmusCallOptions_t*, isthmusRequest_t*)>
+        start;
+    std::function<void()> writeBack;  ///< after success: strided results to their place; may be empty
+    std::chrono::milliseconds timeout{0};
+    std::shared_ptr<int> source;  ///< receives only: the rank that the message came from
+    bool runsInCaller = false;  ///< the caller waits at once: no request, no other thread
+    std::uint64_t sequence = 0;
+
+    /// The title without "isthmus:".
+    const char* operation() const { return title + sizeof("isthmus:") - 1; }
+};
+
+/// One call of the library, as torch sees it. Tensors stay alive until the library is done with them,
+/// whether or not anybody keeps the Work.
+class Work final : public c10d::Work, private Finishable {
+public:
+    Work(int rank, Call call, std::shared_ptr<Communicator> communicator);
+    ~Work() override;
+
+    /// Issues the call; returns done when the call runs in the caller. Throws if it could not start
+    /// or, run in the caller, failed.
+    static c10::intrusive_ptr<Work> issue(int rank, Call call,
+                                          std::shared_ptr<Communicator> communicator);
+
+    bool wait(std::chrono::milliseconds timeout) override;
+    int sourceRank() const override;
+    std::vector<at::Tensor> result() override;
+    c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
+    c10::intrusive_ptr<c10::ivalue::Future> getFutureResult() override;
+    float getDuration() const override;
+    std::uint64_t getSequencenumber() const override;
+#if ISTHMUS_TORCH_AT_LEAST(2, 15)
+    std::chrono::milliseconds getTimeout() const override;
+#endif
+
+private:
+    using Clock = std::chrono::steady_clock;
+
+    void startAsync();
+    void runInCaller();
+    static void onLibraryDone(isthmusResult_t result, const char* text, void* context);
+    void finishOnExecutor() override { complete(); }
+    /// Ends the work with the settled outcome; the first caller does it, for the
+    /// others nothing happens.
+    void complete();
+    void markFutures();
+    void settle(Outcome outcome);
+    /// Takes the request to wait for it here, moving the library forward; false: somebody else has it.
+    bool drive(std::chrono::milliseconds timeout);
+    /// Waits until the work has ended; false when `timeout` passed before. Zero: no limit.
+    bool waitForEnd(std::chrono::milliseconds timeout);
+    void rethrow() const;
+
+    Call call_;
+    std::shared_ptr<Communicator> communicator_;
+    const Clock::time_point began_ = Clock::now();
+    Clock::time_point ended_;
+
+    std::mutex callMutex_;  ///< guards what follows; never held while calling out
+    isthmusRequest_t request_ = nullptr;
+    bool isSettled_ = false;   ///< outcome_ is known
+    bool isClaimed_ = false;   ///< somebody completes
+    bool hasEnded_ = false;    ///< futures may be marked
+    Outcome outcome_;
+    /// A thread inside the library on this work's behalf takes the reference that the library's
+    /// callback holds, so that the library's thread never drops the last one.
+    c10::intrusive_ptr<Work>* driver_ = nullptr;
+    c10::intrusive_ptr<c10::ivalue::Future> future_;
+    c10::intrusive_ptr<c10::ivalue::Future> futureResult_;
+};
+
+/// Several works that end as one.
+class BatchWork final : public c10d::Work {
+public:
+    BatchWork(int rank, c10d::OpType type, std::vector<c10::intrusive_ptr<c10d::Work>> parts);
+
+    bool isCompleted() override;
+    bool isSuccess() const override;
+    std::exception_ptr exception() const override;
+    bool wait(std::chrono::milliseconds timeout) override;
+    std::vector<at::Tensor> result() override;
+    c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
+    c10::intrusive_ptr<c10::ivalue::Future> getFutureResult() override;
+    float getDuration() const override;
+    std::uint64_t getSequencenumber() const override;
+
+private:
+    std::vector<c10::intrusive_ptr<c10d::Work>> parts_;
+};
+
+}  // namespace isthmus::glue

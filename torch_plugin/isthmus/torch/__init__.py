@@ -1,0 +1,67 @@
+"""The torch.distributed backend "isthmus".
+
+``torch.distributed.init_process_group("isthmus")`` is enough: both functions here are entry
+points, found by torch. ``register()`` may be called any number of times."""
+
+import atexit
+
+from isthmus.torch import loader
+
+_EXIT_GRACE_MS = 1000  # what a program's end may cost when calls are still in flight
+
+_ready = False
+
+
+def _operators():
+    """Loads the glue for this torch; its functions are torch operators."""
+    import torch
+
+    global _ready
+    if not _ready:
+        torch.ops.load_library(loader.path_for(torch.__version__))
+        # Registered after torch's own handlers, so it runs before them, while Python still lives.
+        atexit.register(torch.ops.isthmus.shutdown_all, _EXIT_GRACE_MS)
+        _ready = True
+    return torch.ops.isthmus
+
+
+def _create(options, _backend_options):
+    """Makes the backend of one process group. The group given to the operator is a temporary one:
+    it carries store, rank and size, in every version of torch."""
+    import torch
+    import torch.distributed as dist
+
+    group = dist.ProcessGroup(options.store, options.group_rank, options.group_size)
+    timeout_ms = max(1, int(options.timeout.total_seconds() * 1000))
+    _operators().attach(
+        group.boxed(), timeout_ms, options.group_id, list(options.global_ranks_in_group)
+    )
+    return group._get_backend(torch.device("cpu"))
+
+
+def register():
+    """Tells torch.distributed about the backend. Entry point of group torch.distributed.backends."""
+    import torch.distributed as dist
+
+    if not dist.is_available():
+        raise ImportError("isthmus: this torch was built without torch.distributed")
+    if "isthmus" in dist.Backend.backend_list:
+        return
+    _operators()
+    dist.Backend.register_backend(
+        "isthmus", _create, extended_api=True, devices=["cpu", "cuda"]
+    )
+
+
+def _autoload():
+    """Entry point of group torch.backends, which older torch runs at import. Registers without
+    opening the library and never fails: whoever asks for the backend gets the error."""
+    try:
+        import torch.distributed as dist
+
+        if dist.is_available() and "isthmus" not in dist.Backend.backend_list:
+            dist.Backend.register_backend(
+                "isthmus", _create, extended_api=True, devices=["cpu", "cuda"]
+            )
+    except Exception:  # noqa: BLE001 - an import of torch must not break because we are installed
+        pass
