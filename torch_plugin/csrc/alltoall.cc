@@ -16,8 +16,9 @@ std::vector<std::int64_t> splitElements(const at::Tensor& tensor,
                           " rows do not divide by the ", ranks, " ranks; pass split sizes");
         return std::vector<std::int64_t>(static_cast<std::size_t>(ranks), rows / ranks * perRow);
     }
-    TORCH_CHECK_VALUE(static_cast<int>(splits.size()) == ranks, "isthmus: all_to_all_single: ",
-                      splits.size(), " ", which, " splits for ", ranks, " ranks");
+    TORCH_CHECK_VALUE(static_cast<int>(splits.size()) == ranks,
+                      "isthmus: all_to_all_single: ", splits.size(), " ", which, " splits for ",
+                      ranks, " ranks");
     std::int64_t total = 0;
     std::vector<std::int64_t> elements;
     for (const std::int64_t split : splits) {
@@ -25,8 +26,8 @@ std::vector<std::int64_t> splitElements(const at::Tensor& tensor,
         total += split;
         elements.push_back(split * perRow);
     }
-    TORCH_CHECK_VALUE(total == rows, "isthmus: all_to_all_single: the ", which, " splits add up to ",
-                      total, " rows of ", rows);
+    TORCH_CHECK_VALUE(total == rows, "isthmus: all_to_all_single: the ", which,
+                      " splits add up to ", total, " rows of ", rows);
     return elements;
 }
 
@@ -52,14 +53,12 @@ Backend::WorkPtr Backend::alltoall_base(at::Tensor& output, at::Tensor& input,
     TORCH_CHECK_VALUE(!areEqual || input.numel() == output.numel(),
                       "isthmus: all_to_all_single: the input has ", input.numel(),
                       " elements, the output ", output.numel());
-    const auto sendCounts =
-        libraryCounts(splitElements(input, inputSplits, size_, "input"), how);
+    const auto sendCounts = libraryCounts(splitElements(input, inputSplits, size_, "input"), how);
     const auto recvCounts =
         libraryCounts(splitElements(output, outputSplits, size_, "output"), how);
     const DenseView to(output, DenseView::Use::kWrite, call.operation());
     const DenseView from(input, DenseView::Use::kRead, call.operation());
-    const at::Tensor source =
-        apartFrom(from.dense(), to.dense(), areEqual ? 0 : kNeverInPlace);
+    const at::Tensor source = apartFrom(from.dense(), to.dense(), areEqual ? 0 : kNeverInPlace);
     call.inputs = {input};
     call.outputs = {output};
     call.start = [to, source, how, sendCounts, recvCounts, areEqual](
@@ -79,10 +78,10 @@ Backend::WorkPtr Backend::alltoall_base(at::Tensor& output, at::Tensor& input,
 Backend::WorkPtr Backend::alltoall(Tensors& outputs, Tensors& inputs,
                                    const c10d::AllToAllOptions& options) {
     Call call = begin("isthmus:all_to_all", c10d::OpType::ALLTOALL, options);
-    TORCH_CHECK_VALUE(static_cast<int>(outputs.size()) == size_ &&
-                          static_cast<int>(inputs.size()) == size_,
-                      "isthmus: all_to_all: ", inputs.size(), " inputs and ", outputs.size(),
-                      " outputs for ", size_, " ranks");
+    TORCH_CHECK_VALUE(
+        static_cast<int>(outputs.size()) == size_ && static_cast<int>(inputs.size()) == size_,
+        "isthmus: all_to_all: ", inputs.size(), " inputs and ", outputs.size(), " outputs for ",
+        size_, " ranks");
     const PackedList from(inputs, DenseView::Use::kRead, call.operation());
     const PackedList to(outputs, DenseView::Use::kWrite, call.operation());
     checkSameType(inputs[0], outputs[0], call.operation());

@@ -27,9 +27,13 @@ c10::intrusive_ptr<c10d::Backend::Options> Backend::getBackendOptions() {
     return options;
 }
 
-milliseconds Backend::groupTimeout() const { return milliseconds(timeoutMs_.load()); }
+milliseconds Backend::groupTimeout() const {
+    return milliseconds(timeoutMs_.load());
+}
 
-void Backend::setTimeout(milliseconds timeout) { timeoutMs_.store(timeout.count()); }
+void Backend::setTimeout(milliseconds timeout) {
+    timeoutMs_.store(timeout.count());
+}
 
 milliseconds Backend::limitOf(milliseconds asked) const {
     return asked.count() > 0 ? asked : groupTimeout();
@@ -52,21 +56,25 @@ Backend::WorkPtr Backend::endCoalescing() {
 
 c10d::ErrorType Backend::getError() {
     switch (communicator_->health().result) {
-        case isthmusSuccess:
-            return c10d::ErrorType::SUCCESS;
-        case isthmusTimeout:
-            return c10d::ErrorType::TIMEOUT;
-        case isthmusPeerLost:
-        case isthmusMismatch:
-            return c10d::ErrorType::REMOTE_ERROR;
-        default:
-            return c10d::ErrorType::COMM_ERROR;
+    case isthmusSuccess:
+        return c10d::ErrorType::SUCCESS;
+    case isthmusTimeout:
+        return c10d::ErrorType::TIMEOUT;
+    case isthmusPeerLost:
+    case isthmusMismatch:
+        return c10d::ErrorType::REMOTE_ERROR;
+    default:
+        return c10d::ErrorType::COMM_ERROR;
     }
 }
 
-void Backend::abort() { communicator_->abort(); }
+void Backend::abort() {
+    communicator_->abort();
+}
 
-void Backend::shutdown() { communicator_->close(); }
+void Backend::shutdown() {
+    communicator_->close();
+}
 
 bool Backend::supportsTensorAlloc(c10::DeviceIndex deviceIndex) {
     return deviceIndex < 0;  // host memory is the device without a number
@@ -76,7 +84,9 @@ at::Tensor Backend::allocateTensor(long elements, at::TensorOptions options) {
     return sharedTensor(elements, options);
 }
 
-std::shared_ptr<c10::Allocator> Backend::getMemAllocator() { return sharedAllocator(); }
+std::shared_ptr<c10::Allocator> Backend::getMemAllocator() {
+    return sharedAllocator();
+}
 
 Call Backend::begin(const char* title, c10d::OpType type, milliseconds timeout, bool isAsync) {
     Call call;

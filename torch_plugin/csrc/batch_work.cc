@@ -73,7 +73,9 @@ bool BatchWork::wait(std::chrono::milliseconds timeout) {
     return true;
 }
 
-std::vector<at::Tensor> BatchWork::result() { return resultsOf(parts_); }
+std::vector<at::Tensor> BatchWork::result() {
+    return resultsOf(parts_);
+}
 
 c10::intrusive_ptr<Future> BatchWork::getFuture() {
     auto whole = c10::make_intrusive<Future>(c10::ListType::create(c10::TensorType::get()));

@@ -50,7 +50,9 @@ std::shared_ptr<Communicator> Communicator::make(c10::intrusive_ptr<c10d::Store>
     return made;
 }
 
-Communicator::~Communicator() { closeBy(Clock::now() + kDropGrace); }
+Communicator::~Communicator() {
+    closeBy(Clock::now() + kDropGrace);
+}
 
 Outcome Communicator::whyGone() const {
     if (isForkedChild()) {

@@ -23,16 +23,16 @@ Outcome Outcome::of(isthmusResult_t result) {
 std::exception_ptr exceptionOf(const Outcome& outcome, const char* operation) {
     const std::string where = std::string("isthmus: ") + operation + ": ";
     switch (outcome.result) {
-        case isthmusSuccess:
-            return nullptr;
-        case isthmusInvalidArgument:
-            return make<c10::ValueError>(where + outcome.text);
-        case isthmusUnsupported:
-            return make<c10::NotImplementedError>(where + outcome.text);
-        case isthmusTimeout:
-            return make<c10::DistBackendError>(where + "a timeout passed: " + outcome.text);
-        default:
-            return make<c10::DistBackendError>(where + outcome.text);
+    case isthmusSuccess:
+        return nullptr;
+    case isthmusInvalidArgument:
+        return make<c10::ValueError>(where + outcome.text);
+    case isthmusUnsupported:
+        return make<c10::NotImplementedError>(where + outcome.text);
+    case isthmusTimeout:
+        return make<c10::DistBackendError>(where + "a timeout passed: " + outcome.text);
+    default:
+        return make<c10::DistBackendError>(where + outcome.text);
     }
 }
 

@@ -18,8 +18,8 @@ struct Outcome {
     static Outcome of(isthmusResult_t result);
 };
 
-/// The exception that torch hands to Python: ValueError for a wrong argument, NotImplementedError for
-/// what this build cannot do, DistBackendError (a RuntimeError) for everything between ranks.
+/// The exception that torch hands to Python: ValueError for a wrong argument, NotImplementedError
+/// for what this build cannot do, DistBackendError (a RuntimeError) for everything between ranks.
 std::exception_ptr exceptionOf(const Outcome& outcome, const char* operation);
 
 /// Throws exceptionOf() unless `outcome` is good.

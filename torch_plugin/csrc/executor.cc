@@ -19,7 +19,9 @@ void watchForks() {
     static_cast<void>(registered);
 }
 
-bool isForkedChild() { return isChild.load(std::memory_order_relaxed); }
+bool isForkedChild() {
+    return isChild.load(std::memory_order_relaxed);
+}
 
 Executor& Executor::instance() {
     static auto* const executor = new Executor();

@@ -18,8 +18,8 @@ public:
 };
 
 /// One thread per process that ends works nobody waits for: it writes strided results back, marks
-/// futures (whose callbacks may take Python's lock) and lets go of tensors. The library's own thread
-/// does none of that, or a Python program could hold up its network.
+/// futures (whose callbacks may take Python's lock) and lets go of tensors. The library's own
+/// thread does none of that, or a Python program could hold up its network.
 class Executor {
 public:
     /// Made at the first use; never destroyed, so that no exit order can hurt.

@@ -22,13 +22,13 @@ const std::vector<at::Tensor>& rootList(const std::vector<std::vector<at::Tensor
                                         bool isRoot, int ranks, const char* operation) {
     static const auto* const none = new std::vector<at::Tensor>();
     if (!isRoot) {
-        TORCH_CHECK_VALUE(lists.empty() || (lists.size() == 1 && lists[0].empty()), "isthmus: ",
-                          operation, ": only the root may pass a list of tensors");
+        TORCH_CHECK_VALUE(lists.empty() || (lists.size() == 1 && lists[0].empty()),
+                          "isthmus: ", operation, ": only the root may pass a list of tensors");
         return *none;
     }
-    TORCH_CHECK_VALUE(lists.size() == 1 && static_cast<int>(lists[0].size()) == ranks, "isthmus: ",
-                      operation, ": the root needs one list with a tensor for each of the ", ranks,
-                      " ranks");
+    TORCH_CHECK_VALUE(lists.size() == 1 && static_cast<int>(lists[0].size()) == ranks,
+                      "isthmus: ", operation,
+                      ": the root needs one list with a tensor for each of the ", ranks, " ranks");
     return lists[0];
 }
 
@@ -43,13 +43,12 @@ Backend::WorkPtr Backend::broadcast(Tensors& tensors, const c10d::BroadcastOptio
                          call.operation());
     const Elements how = movedAs(tensor.scalar_type());
     call.inputs = call.outputs = tensors;
-    call.start = [view, how, count = how.of(tensor.numel()),
-                  root = static_cast<int>(options.rootRank)](
-                     isthmusComm_t comm, const isthmusCallOptions_t* limits,
-                     isthmusRequest_t* request) {
-        return isthmusBroadcast(view.data(), view.data(), count, how.type, root, comm, limits,
-                                request);
-    };
+    call.start =
+        [view, how, count = how.of(tensor.numel()), root = static_cast<int>(options.rootRank)](
+            isthmusComm_t comm, const isthmusCallOptions_t* limits, isthmusRequest_t* request) {
+            return isthmusBroadcast(view.data(), view.data(), count, how.type, root, comm, limits,
+                                    request);
+        };
     if (!isRoot && view.isCopy()) call.writeBack = [view] { view.writeBack(); };
     return issue(std::move(call));
 }
@@ -116,8 +115,9 @@ Backend::WorkPtr Backend::_allgather_base(at::Tensor& output, at::Tensor& input,
 
 Backend::WorkPtr Backend::allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs,
                                                           const c10d::AllgatherOptions& options) {
-    TORCH_CHECK_VALUE(outputs.size() == inputs.size(), "isthmus: all_gather_into_tensor_coalesced: ",
-                      outputs.size(), " outputs for ", inputs.size(), " inputs");
+    TORCH_CHECK_VALUE(outputs.size() == inputs.size(),
+                      "isthmus: all_gather_into_tensor_coalesced: ", outputs.size(),
+                      " outputs for ", inputs.size(), " inputs");
     c10d::AllgatherOptions each = options;
     each.asyncOp = true;
     std::vector<WorkPtr> parts;
@@ -133,8 +133,9 @@ Backend::WorkPtr Backend::allgather_coalesced(TensorLists& outputs, Tensors& inp
                       "isthmus: all_gather_coalesced: output lists for ", outputs.size(), " of ",
                       size_, " ranks");
     for (const Tensors& list : outputs) {
-        TORCH_CHECK_VALUE(list.size() == inputs.size(), "isthmus: all_gather_coalesced: ",
-                          list.size(), " outputs for ", inputs.size(), " inputs");
+        TORCH_CHECK_VALUE(list.size() == inputs.size(),
+                          "isthmus: all_gather_coalesced: ", list.size(), " outputs for ",
+                          inputs.size(), " inputs");
     }
     c10d::AllgatherOptions each = options;
     each.asyncOp = true;
@@ -170,13 +171,12 @@ Backend::WorkPtr Backend::gather(TensorLists& outputs, Tensors& inputs,
     }
     call.inputs = inputs;
     call.outputs = list;
-    call.start = [to, source, how, count = how.of(input.numel()),
-                  root = static_cast<int>(options.rootRank)](
-                     isthmusComm_t comm, const isthmusCallOptions_t* limits,
-                     isthmusRequest_t* request) {
-        return isthmusGather(addressOf(source), to ? to->data() : nullptr, count, how.type, root,
-                             comm, limits, request);
-    };
+    call.start =
+        [to, source, how, count = how.of(input.numel()), root = static_cast<int>(options.rootRank)](
+            isthmusComm_t comm, const isthmusCallOptions_t* limits, isthmusRequest_t* request) {
+            return isthmusGather(addressOf(source), to ? to->data() : nullptr, count, how.type,
+                                 root, comm, limits, request);
+        };
     if (to && to->isCopy()) call.writeBack = [to] { to->writeBack(); };
     return issue(std::move(call));
 }
@@ -196,8 +196,8 @@ Backend::WorkPtr Backend::gather_into_tensor(at::Tensor& output, at::Tensor& inp
     checkSameType(output, input, call.operation());
     const DenseView to(output, DenseView::Use::kWrite, call.operation());
     const DenseView from(input, DenseView::Use::kRead, call.operation());
-    const at::Tensor source = apartFrom(from.dense(), to.dense(),
-                                        static_cast<std::int64_t>(input.nbytes()) * rank_);
+    const at::Tensor source =
+        apartFrom(from.dense(), to.dense(), static_cast<std::int64_t>(input.nbytes()) * rank_);
     const Elements how = movedAs(input.scalar_type());
     call.inputs = {input};
     call.outputs = {output};
@@ -234,9 +234,9 @@ Backend::WorkPtr Backend::scatter(Tensors& outputs, TensorLists& inputs,
     call.inputs = list;
     call.outputs = outputs;
     call.start = [to, source, how, count = how.of(output.numel()),
-                  root = static_cast<int>(options.rootRank)](
-                     isthmusComm_t comm, const isthmusCallOptions_t* limits,
-                     isthmusRequest_t* request) {
+                  root = static_cast<int>(options.rootRank)](isthmusComm_t comm,
+                                                             const isthmusCallOptions_t* limits,
+                                                             isthmusRequest_t* request) {
         return isthmusScatter(source.defined() ? addressOf(source) : nullptr, to.data(), count,
                               how.type, root, comm, limits, request);
     };

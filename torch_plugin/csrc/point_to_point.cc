@@ -120,8 +120,8 @@ void Backend::monitoredBarrier(const c10d::BarrierOptions& options, bool waitFor
         if (!waitForAll) break;
     }
     store->set(prefix + "verdict", std::string(missing.empty() ? "all" : "missing"));
-    TORCH_CHECK_WITH(DistBackendError, missing.empty(), "[Rank ", globalRank(0), "]: ",
-                     missing.size() > 1 ? "Ranks " : "Rank ", listOf(missing),
+    TORCH_CHECK_WITH(DistBackendError, missing.empty(), "[Rank ", globalRank(0),
+                     "]: ", missing.size() > 1 ? "Ranks " : "Rank ", listOf(missing),
                      " failed to pass monitoredBarrier in ", limit.count(), " ms");
 }
 

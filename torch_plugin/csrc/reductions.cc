@@ -18,8 +18,7 @@ Backend::WorkPtr Backend::allreduce(Tensors& tensors, const c10d::AllreduceOptio
     TORCH_CHECK(tensors.size() == 1, "isthmus: all_reduce takes one tensor, got ", tensors.size());
     Call call = begin("isthmus:all_reduce", c10d::OpType::ALLREDUCE, options);
     const DenseView view(tensors[0], DenseView::Use::kReadWrite, call.operation());
-    const Reduction how =
-        reductionOf(tensors[0].scalar_type(), options.reduceOp, call.operation());
+    const Reduction how = reductionOf(tensors[0].scalar_type(), options.reduceOp, call.operation());
     const at::Tensor input = operandOf(view.dense(), how);
     const std::size_t count = how.elements.of(input.numel());
     call.inputs = call.outputs = tensors;
@@ -34,14 +33,16 @@ Backend::WorkPtr Backend::allreduce(Tensors& tensors, const c10d::AllreduceOptio
 
 Backend::WorkPtr Backend::allreduce_sparse(Tensors& /*tensors*/,
                                            const c10d::AllreduceOptions& /*options*/) {
-    TORCH_CHECK(false,
-                "isthmus: all_reduce does not support sparse tensors; call to_dense() first or use a "
-                "gloo group for sparse gradients");
+    TORCH_CHECK(
+        false,
+        "isthmus: all_reduce does not support sparse tensors; call to_dense() first or use a "
+        "gloo group for sparse gradients");
 }
 
 Backend::WorkPtr Backend::allreduce_coalesced(Tensors& tensors,
                                               const c10d::AllreduceCoalescedOptions& options) {
-    TORCH_CHECK_VALUE(!tensors.empty(), "isthmus: all_reduce_coalesced requires non-empty tensor list");
+    TORCH_CHECK_VALUE(!tensors.empty(),
+                      "isthmus: all_reduce_coalesced requires non-empty tensor list");
     checkUsable(tensors, "all_reduce_coalesced");
     for (const at::Tensor& tensor : tensors) {
         checkSameType(tensors[0], tensor, "all_reduce_coalesced");
@@ -62,11 +63,9 @@ Backend::WorkPtr Backend::reduce(Tensors& tensors, const c10d::ReduceOptions& op
     Call call = begin("isthmus:reduce", c10d::OpType::REDUCE, options);
     checkRoot(options.rootRank, call.operation());
     const bool isRoot = options.rootRank == rank_;
-    const DenseView view(tensors[0],
-                         isRoot ? DenseView::Use::kReadWrite : DenseView::Use::kRead,
+    const DenseView view(tensors[0], isRoot ? DenseView::Use::kReadWrite : DenseView::Use::kRead,
                          call.operation());
-    const Reduction how =
-        reductionOf(tensors[0].scalar_type(), options.reduceOp, call.operation());
+    const Reduction how = reductionOf(tensors[0].scalar_type(), options.reduceOp, call.operation());
     const at::Tensor input = operandOf(view.dense(), how);
     const std::size_t count = how.elements.of(input.numel());
     call.inputs = call.outputs = tensors;
@@ -86,27 +85,26 @@ Backend::WorkPtr Backend::reduce_scatter(Tensors& outputs, TensorLists& inputs,
                 "isthmus: reduce_scatter takes one output and one list of inputs");
     Call call = begin("isthmus:reduce_scatter", c10d::OpType::REDUCE_SCATTER, options);
     const Tensors& list = inputs[0];
-    TORCH_CHECK_VALUE(static_cast<int>(list.size()) == size_, "isthmus: reduce_scatter: ", list.size(),
-                      " inputs for ", size_, " ranks");
+    TORCH_CHECK_VALUE(static_cast<int>(list.size()) == size_,
+                      "isthmus: reduce_scatter: ", list.size(), " inputs for ", size_, " ranks");
     checkSameType(outputs[0], list[0], call.operation());
     const at::Tensor& mine = list[static_cast<std::size_t>(rank_)];
-    TORCH_CHECK_VALUE(outputs[0].numel() == mine.numel(), "isthmus: reduce_scatter: the output has ",
-                      outputs[0].numel(), " elements, input ", rank_, " has ", mine.numel());
+    TORCH_CHECK_VALUE(outputs[0].numel() == mine.numel(),
+                      "isthmus: reduce_scatter: the output has ", outputs[0].numel(),
+                      " elements, input ", rank_, " has ", mine.numel());
     const DenseView output(outputs[0], DenseView::Use::kWrite, call.operation());
     const PackedList packed(list, DenseView::Use::kRead, call.operation());
-    const Reduction how =
-        reductionOf(outputs[0].scalar_type(), options.reduceOp, call.operation());
+    const Reduction how = reductionOf(outputs[0].scalar_type(), options.reduceOp, call.operation());
     const auto counts = packed.counts(how.elements);
     const bool areEqual = packed.areEqual();
     const std::int64_t ownPart =
         areEqual ? -static_cast<std::int64_t>(mine.nbytes()) * rank_ : kNeverInPlace;
-    const at::Tensor source =
-        operandOf(apartFrom(packed.dense(), output.dense(), ownPart), how);
+    const at::Tensor source = operandOf(apartFrom(packed.dense(), output.dense(), ownPart), how);
     call.inputs = list;
     call.outputs = outputs;
-    call.start = [output, source, how, counts, areEqual](
-                     isthmusComm_t comm, const isthmusCallOptions_t* limits,
-                     isthmusRequest_t* request) {
+    call.start = [output, source, how, counts, areEqual](isthmusComm_t comm,
+                                                         const isthmusCallOptions_t* limits,
+                                                         isthmusRequest_t* request) {
         if (areEqual) {
             return isthmusReduceScatter(addressOf(source), output.data(), counts[0],
                                         how.elements.type, how.op, comm, limits, request);
@@ -144,8 +142,9 @@ Backend::WorkPtr Backend::_reduce_scatter_base(at::Tensor& output, at::Tensor& i
 
 Backend::WorkPtr Backend::reduce_scatter_tensor_coalesced(
     Tensors& outputs, Tensors& inputs, const c10d::ReduceScatterOptions& options) {
-    TORCH_CHECK_VALUE(outputs.size() == inputs.size(), "isthmus: reduce_scatter_tensor_coalesced: ",
-                      outputs.size(), " outputs for ", inputs.size(), " inputs");
+    TORCH_CHECK_VALUE(outputs.size() == inputs.size(),
+                      "isthmus: reduce_scatter_tensor_coalesced: ", outputs.size(), " outputs for ",
+                      inputs.size(), " inputs");
     c10d::ReduceScatterOptions each = options;
     each.asyncOp = true;
     std::vector<WorkPtr> parts;

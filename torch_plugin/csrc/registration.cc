@@ -1,5 +1,5 @@
-#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <torch/library.h>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
 #include <chrono>
 
@@ -11,10 +11,10 @@ namespace {
 
 using ProcessGroup = c10d::ProcessGroup;
 
-/// Puts our backend into `group` for host tensors. Operators instead of Python bindings: the library
-/// then needs no Python symbol and one file serves every Python of this torch.
-void attach(const c10::intrusive_ptr<ProcessGroup>& group, std::int64_t timeoutMs,
-            std::string name, std::vector<std::int64_t> globalRanks) {
+/// Puts our backend into `group` for host tensors. Operators instead of Python bindings: the
+/// library then needs no Python symbol and one file serves every Python of this torch.
+void attach(const c10::intrusive_ptr<ProcessGroup>& group, std::int64_t timeoutMs, std::string name,
+            std::vector<std::int64_t> globalRanks) {
     watchForks();
     GroupSettings settings;
     settings.name = std::move(name);
@@ -33,7 +33,9 @@ void shutdownAll(std::int64_t graceMs) {
     Executor::instance().stop(grace);
 }
 
-std::string builtFor() { return TORCH_VERSION; }
+std::string builtFor() {
+    return TORCH_VERSION;
+}
 
 std::string libraryVersion() {
     int code = 0;
@@ -45,7 +47,8 @@ std::string libraryVersion() {
 }  // namespace
 }  // namespace isthmus::glue
 
-// One library per torch; the name of the operators carries no version because only one can be loaded.
+// One library per torch; the name of the operators carries no version because only one can be
+// loaded.
 TORCH_LIBRARY(isthmus, library) {
     library.def(
         "attach(__torch__.torch.classes.c10d.ProcessGroup group, int timeout_ms, str name, "

@@ -36,15 +36,18 @@ std::shared_ptr<c10::Allocator> sharedAllocator() {
 }
 
 at::Tensor sharedTensor(std::int64_t elements, const at::TensorOptions& options) {
-    TORCH_CHECK(options.device().is_cpu(), "isthmus: allocate_tensor: this build has host memory "
-                "only, got device ", options.device());
-    const auto bytes =
-        static_cast<std::size_t>(elements) * c10::elementSize(c10::typeMetaToScalarType(options.dtype()));
+    TORCH_CHECK(options.device().is_cpu(),
+                "isthmus: allocate_tensor: this build has host memory "
+                "only, got device ",
+                options.device());
+    const auto bytes = static_cast<std::size_t>(elements) *
+                       c10::elementSize(c10::typeMetaToScalarType(options.dtype()));
     c10::DataPtr memory = sharedAllocator()->allocate(bytes);
     void* const address = memory.get();
     // The tensor's deleter owns the memory; it has to be copyable, hence the shared pointer.
     auto owner = std::make_shared<c10::DataPtr>(std::move(memory));
-    return at::from_blob(address, {elements}, [owner](void*) mutable { owner.reset(); }, options);
+    return at::from_blob(
+        address, {elements}, [owner](void*) mutable { owner.reset(); }, options);
 }
 
 }  // namespace isthmus::glue

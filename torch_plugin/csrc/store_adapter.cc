@@ -29,7 +29,9 @@ private:
     std::once_flag cloned_;
 };
 
-Adapter& adapterOf(void* context) { return *static_cast<Adapter*>(context); }
+Adapter& adapterOf(void* context) {
+    return *static_cast<Adapter*>(context);
+}
 
 /// Torch's stores throw; the library wants a number.
 template <typename Action>

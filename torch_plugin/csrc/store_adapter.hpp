@@ -12,8 +12,8 @@ struct StoreAdapter {
     void* context;  ///< owned by the library once it took the callbacks: `release` frees it
 };
 
-/// The adapter keeps `store` and, from its first use on, a clone of it: a wait on the clone does not
-/// hold up torch's own use of the connection. Its functions may be called from any thread.
+/// The adapter keeps `store` and, from its first use on, a clone of it: a wait on the clone does
+/// not hold up torch's own use of the connection. Its functions may be called from any thread.
 StoreAdapter adaptStore(c10::intrusive_ptr<c10d::Store> store);
 
 }  // namespace isthmus::glue

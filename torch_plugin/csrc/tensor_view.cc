@@ -12,55 +12,55 @@ namespace {
 
 std::optional<isthmusDataType_t> libraryType(at::ScalarType type) {
     switch (type) {
-        case at::kChar:
-            return isthmusInt8;
-        case at::kByte:
-            return isthmusUint8;
-        case at::kShort:
-            return isthmusInt16;
-        case at::ScalarType::UInt16:
-            return isthmusUint16;
-        case at::kInt:
-            return isthmusInt32;
-        case at::ScalarType::UInt32:
-            return isthmusUint32;
-        case at::kLong:
-            return isthmusInt64;
-        case at::ScalarType::UInt64:
-            return isthmusUint64;
-        case at::kHalf:
-            return isthmusFloat16;
-        case at::kBFloat16:
-            return isthmusBfloat16;
-        case at::kFloat:
-            return isthmusFloat32;
-        case at::kDouble:
-            return isthmusFloat64;
-        case at::kBool:
-            return isthmusBool;
-        default:
-            return std::nullopt;
+    case at::kChar:
+        return isthmusInt8;
+    case at::kByte:
+        return isthmusUint8;
+    case at::kShort:
+        return isthmusInt16;
+    case at::ScalarType::UInt16:
+        return isthmusUint16;
+    case at::kInt:
+        return isthmusInt32;
+    case at::ScalarType::UInt32:
+        return isthmusUint32;
+    case at::kLong:
+        return isthmusInt64;
+    case at::ScalarType::UInt64:
+        return isthmusUint64;
+    case at::kHalf:
+        return isthmusFloat16;
+    case at::kBFloat16:
+        return isthmusBfloat16;
+    case at::kFloat:
+        return isthmusFloat32;
+    case at::kDouble:
+        return isthmusFloat64;
+    case at::kBool:
+        return isthmusBool;
+    default:
+        return std::nullopt;
     }
 }
 
 isthmusRedOp_t libraryOp(c10d::ReduceOp::RedOpType op) {
     switch (op) {
-        case c10d::ReduceOp::AVG:
-            return isthmusAvg;
-        case c10d::ReduceOp::PRODUCT:
-            return isthmusProd;
-        case c10d::ReduceOp::MIN:
-            return isthmusMin;
-        case c10d::ReduceOp::MAX:
-            return isthmusMax;
-        case c10d::ReduceOp::BAND:
-            return isthmusBand;
-        case c10d::ReduceOp::BOR:
-            return isthmusBor;
-        case c10d::ReduceOp::BXOR:
-            return isthmusBxor;
-        default:
-            return isthmusSum;
+    case c10d::ReduceOp::AVG:
+        return isthmusAvg;
+    case c10d::ReduceOp::PRODUCT:
+        return isthmusProd;
+    case c10d::ReduceOp::MIN:
+        return isthmusMin;
+    case c10d::ReduceOp::MAX:
+        return isthmusMax;
+    case c10d::ReduceOp::BAND:
+        return isthmusBand;
+    case c10d::ReduceOp::BOR:
+        return isthmusBor;
+    case c10d::ReduceOp::BXOR:
+        return isthmusBxor;
+    default:
+        return isthmusSum;
     }
 }
 
@@ -69,7 +69,7 @@ bool isBitwise(c10d::ReduceOp::RedOpType op) {
 }
 
 const char* nameOf(c10d::ReduceOp::RedOpType op) {
-    static constexpr const char* kNames[] = {"SUM", "AVG", "PRODUCT", "MIN", "MAX",
+    static constexpr const char* kNames[] = {"SUM",  "AVG", "PRODUCT", "MIN",       "MAX",
                                              "BAND", "BOR", "BXOR",    "PREMUL_SUM"};
     return op < std::size(kNames) ? kNames[op] : "UNUSED";
 }
@@ -163,7 +163,8 @@ void checkUsable(const at::Tensor& tensor, const char* operation) {
                 " does not support sparse tensors (layout ", tensor.layout(),
                 "); call to_dense() first");
     TORCH_CHECK(tensor.device().is_cpu(), "isthmus: ", operation, ": tensor is on ",
-                tensor.device(), ", and this build moves host memory only; use "
+                tensor.device(),
+                ", and this build moves host memory only; use "
                 "init_process_group(\"cpu:isthmus,cuda:nccl\") or move it with .cpu()");
 }
 
@@ -187,12 +188,15 @@ DenseView::DenseView(const at::Tensor& tensor, Use use, const char* operation) :
                 "isthmus: ", operation,
                 ": cannot write to an expanded tensor (several elements share memory)");
     const at::AutoDispatchBelowADInplaceOrView noGradient;
-    dense_ = at::empty(tensor.sizes(), tensor.options().memory_format(at::MemoryFormat::Contiguous));
+    dense_ =
+        at::empty(tensor.sizes(), tensor.options().memory_format(at::MemoryFormat::Contiguous));
     if (use != Use::kWrite) dense_.copy_(tensor);
     isCopy_ = true;
 }
 
-void* DenseView::data() const { return addressOf(dense_); }
+void* DenseView::data() const {
+    return addressOf(dense_);
+}
 
 void DenseView::writeBack() const {
     if (isCopy_) plainCopy(tensor_, dense_);
@@ -216,8 +220,8 @@ PackedList::PackedList(const std::vector<at::Tensor>& tensors, DenseView::Use us
         return;
     }
     isCopy_ = true;
-    dense_ = at::empty({totalElements(tensors)}, tensors.front().options().memory_format(
-                                                     at::MemoryFormat::Contiguous));
+    dense_ = at::empty({totalElements(tensors)},
+                       tensors.front().options().memory_format(at::MemoryFormat::Contiguous));
     if (use == DenseView::Use::kWrite) return;
     std::int64_t start = 0;
     for (const at::Tensor& tensor : tensors) {
@@ -226,7 +230,9 @@ PackedList::PackedList(const std::vector<at::Tensor>& tensors, DenseView::Use us
     }
 }
 
-void* PackedList::data() const { return addressOf(dense_); }
+void* PackedList::data() const {
+    return addressOf(dense_);
+}
 
 std::vector<std::size_t> PackedList::counts(const Elements& elements) const {
     std::vector<std::size_t> all;

@@ -1,14 +1,14 @@
 #pragma once
 
-/// The one place that looks at torch's version. The sources compile against torch 2.11 to 2.15: they
-/// override the names that all of them have (2.14 renamed several collectives and kept the old names
-/// as virtual functions that the new ones call), and what differs is decided here.
+/// The one place that looks at torch's version. The sources compile against torch 2.11 to 2.15:
+/// they override the names that all of them have (2.14 renamed several collectives and kept the old
+/// names as virtual functions that the new ones call), and what differs is decided here.
 
+#include <torch/version.h>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 #include <torch/csrc/distributed/c10d/Types.hpp>
 #include <torch/csrc/distributed/c10d/Work.hpp>
-#include <torch/version.h>
 
 #include <type_traits>
 #include <utility>
@@ -26,12 +26,17 @@ namespace isthmus::glue {
 template <typename Type>
 concept CopiesBackendOptions = std::is_copy_constructible_v<typename Type::Options>;
 template <typename Type>
-concept AllocatesTensors =
-    requires(Type& backend) { backend.allocateTensor(1L, at::TensorOptions()); };
+concept AllocatesTensors = requires(Type& backend) {
+    backend.allocateTensor(1L, at::TensorOptions());
+};
 template <typename Type>
-concept GivesAllocator = requires(Type& backend) { backend.getMemAllocator(); };
+concept GivesAllocator = requires(Type& backend) {
+    backend.getMemAllocator();
+};
 template <typename Type>
-concept ClonesStore = requires(Type& store) { store.clone(); };
+concept ClonesStore = requires(Type& store) {
+    store.clone();
+};
 template <typename Options>
 concept SaysWhetherAsync = requires(Options options) {
     { options.asyncOp } -> std::convertible_to<bool>;

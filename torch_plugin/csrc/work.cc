@@ -15,8 +15,7 @@ isthmusCallOptions_t optionsOf(const Call& call) {
 }
 
 c10::intrusive_ptr<c10::ivalue::Future> makeTensorsFuture() {
-    return c10::make_intrusive<c10::ivalue::Future>(
-        c10::ListType::create(c10::TensorType::get()));
+    return c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()));
 }
 
 c10::intrusive_ptr<c10::ivalue::Future> makeResultFuture() {
@@ -214,9 +213,13 @@ void Work::rethrow() const {
     if (const std::exception_ptr error = exception()) std::rethrow_exception(error);
 }
 
-int Work::sourceRank() const { return call_.source ? *call_.source : c10d::Work::sourceRank(); }
+int Work::sourceRank() const {
+    return call_.source ? *call_.source : c10d::Work::sourceRank();
+}
 
-std::vector<at::Tensor> Work::result() { return call_.outputs; }
+std::vector<at::Tensor> Work::result() {
+    return call_.outputs;
+}
 
 c10::intrusive_ptr<c10::ivalue::Future> Work::getFuture() {
     auto future = makeTensorsFuture();
@@ -250,14 +253,19 @@ c10::intrusive_ptr<c10::ivalue::Future> Work::getFutureResult() {
 
 float Work::getDuration() const {
     const std::lock_guard lock(mutex_);
-    TORCH_CHECK(completed_, "isthmus: ", call_.operation(), ": the duration is known when it is done");
+    TORCH_CHECK(completed_, "isthmus: ", call_.operation(),
+                ": the duration is known when it is done");
     return std::chrono::duration<float, std::milli>(ended_ - began_).count();
 }
 
-std::uint64_t Work::getSequencenumber() const { return call_.sequence; }
+std::uint64_t Work::getSequencenumber() const {
+    return call_.sequence;
+}
 
 #if ISTHMUS_TORCH_AT_LEAST(2, 15)
-std::chrono::milliseconds Work::getTimeout() const { return call_.timeout; }
+std::chrono::milliseconds Work::getTimeout() const {
+    return call_.timeout;
+}
 #endif
 
 }  // namespace isthmus::glue

@@ -23,18 +23,19 @@ struct Call {
     /// Starts the call in the library. Holds what must stay alive until the call is done.
     std::function<isthmusResult_t(isthmusComm_t, const isthmusCallOptions_t*, isthmusRequest_t*)>
         start;
-    std::function<void()> writeBack;  ///< after success: strided results to their place; may be empty
+    std::function<void()>
+        writeBack;  ///< after success: strided results to their place; may be empty
     std::chrono::milliseconds timeout{0};
     std::shared_ptr<int> source;  ///< receives only: the rank that the message came from
-    bool runsInCaller = false;  ///< the caller waits at once: no request, no other thread
+    bool runsInCaller = false;    ///< the caller waits at once: no request, no other thread
     std::uint64_t sequence = 0;
 
     /// The title without "isthmus:".
     const char* operation() const { return title + sizeof("isthmus:") - 1; }
 };
 
-/// One call of the library, as torch sees it. Tensors stay alive until the library is done with them,
-/// whether or not anybody keeps the Work.
+/// One call of the library, as torch sees it. Tensors stay alive until the library is done with
+/// them, whether or not anybody keeps the Work.
 class Work final : public c10d::Work, private Finishable {
 public:
     Work(int rank, Call call, std::shared_ptr<Communicator> communicator);
@@ -62,13 +63,16 @@ private:
     void startAsync();
     void runInCaller();
     static void onLibraryDone(isthmusResult_t result, const char* text, void* context);
-    void finishOnExecutor() override { complete(); }
+    void finishOnExecutor() override {
+        complete();
+    }
     /// Ends the work with the settled outcome; the first caller does it, for the
     /// others nothing happens.
     void complete();
     void markFutures();
     void settle(Outcome outcome);
-    /// Takes the request to wait for it here, moving the library forward; false: somebody else has it.
+    /// Takes the request to wait for it here, moving the library forward; false: somebody else has
+    /// it.
     bool drive(std::chrono::milliseconds timeout);
     /// Waits until the work has ended; false when `timeout` passed before. Zero: no limit.
     bool waitForEnd(std::chrono::milliseconds timeout);
@@ -81,9 +85,9 @@ private:
 
     std::mutex callMutex_;  ///< guards what follows; never held while calling out
     isthmusRequest_t request_ = nullptr;
-    bool isSettled_ = false;   ///< outcome_ is known
-    bool isClaimed_ = false;   ///< somebody completes
-    bool hasEnded_ = false;    ///< futures may be marked
+    bool isSettled_ = false;  ///< outcome_ is known
+    bool isClaimed_ = false;  ///< somebody completes
+    bool hasEnded_ = false;   ///< futures may be marked
     Outcome outcome_;
     /// A thread inside the library on this work's behalf takes the reference that the library's
     /// callback holds, so that the library's thread never drops the last one.

@@ -39,29 +39,35 @@ def _create(options, _backend_options):
     return group._get_backend(torch.device("cpu"))
 
 
+def _announce(dist):
+    if "isthmus" not in dist.Backend.backend_list:
+        dist.Backend.register_backend(
+            "isthmus", _create, extended_api=True, devices=["cpu", "cuda"]
+        )
+
+
 def register():
     """Tells torch.distributed about the backend. Entry point of group torch.distributed.backends."""
     import torch.distributed as dist
 
     if not dist.is_available():
         raise ImportError("isthmus: this torch was built without torch.distributed")
-    if "isthmus" in dist.Backend.backend_list:
-        return
     _operators()
-    dist.Backend.register_backend(
-        "isthmus", _create, extended_api=True, devices=["cpu", "cuda"]
-    )
+    _announce(dist)
 
 
 def _autoload():
-    """Entry point of group torch.backends, which older torch runs at import. Registers without
-    opening the library and never fails: whoever asks for the backend gets the error."""
+    """Entry point of group torch.backends, which torch runs at import. Up to 2.13 nothing else finds
+    the backend; later versions ask register() when the name is used. Opens no library and never
+    fails: whoever asks for the backend gets the error."""
     try:
+        import torch
+
+        if tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 14):
+            return
         import torch.distributed as dist
 
-        if dist.is_available() and "isthmus" not in dist.Backend.backend_list:
-            dist.Backend.register_backend(
-                "isthmus", _create, extended_api=True, devices=["cpu", "cuda"]
-            )
+        if dist.is_available():
+            _announce(dist)
     except Exception:  # noqa: BLE001 - an import of torch must not break because we are installed
         pass

@@ -10,8 +10,8 @@ _NAME = re.compile(r"^_torch_(\d+)_(\d+)\.so$")
 
 
 def folder():
-    """Where the glue libraries are: the package, or ISTHMUS_TORCH_GLUE for a build folder."""
-    return os.environ.get("ISTHMUS_TORCH_GLUE") or os.path.dirname(os.path.dirname(__file__))
+    """Where the glue libraries are: beside this package's own files."""
+    return os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def built_versions(where):
