@@ -11,20 +11,23 @@
 
 namespace isthmus {
 
+/// Puts `data` at the end of `target`. Not in this header: inlined, g++ 12 warns of overflows in
+/// std::vector that cannot be.
+void append(Bytes& target, std::span<const std::byte> data);
+
 /// Appends values in little-endian order (the only order we run on; the wire magic rejects the
 /// other).
 class ByteWriter {
 public:
     template <typename T>
     requires std::is_arithmetic_v<T> || std::is_enum_v<T> ByteWriter& put(T value) {
-        const auto* raw = reinterpret_cast<const std::byte*>(&value);
-        bytes_.insert(bytes_.end(), raw, raw + sizeof(T));
+        append(bytes_, std::as_bytes(std::span(&value, 1)));
         return *this;
     }
     /// A 32-bit length, then the bytes.
     ByteWriter& put(std::span<const std::byte> data) {
         put(static_cast<std::uint32_t>(data.size()));
-        bytes_.insert(bytes_.end(), data.begin(), data.end());
+        append(bytes_, data);
         return *this;
     }
     ByteWriter& put(std::string_view text) {
