@@ -64,6 +64,11 @@ private:
                 return Status::invalidArgument("names peer " + std::to_string(peer));
             }
         }
+        std::vector<Rank> peers = step.peers;
+        std::sort(peers.begin(), peers.end());
+        if (std::adjacent_find(peers.begin(), peers.end()) != peers.end()) {
+            return Status::invalidArgument("names a peer twice");
+        }
         return {};
     }
 

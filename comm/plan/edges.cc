@@ -85,7 +85,7 @@ private:
         need.add(waits_);
         for (const Rank peer : step.peers) {
             int& last = lastSignalTo_[static_cast<std::size_t>(peer)];
-            if (last >= 0) need.add(last);
+            if (last >= 0 && last != index) need.add(last);
             last = index;
         }
         return need;

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "comm/plan/chunking.hpp"
-#include "comm/plan/print.hpp"
 
 namespace isthmus {
 namespace {
@@ -96,6 +95,10 @@ const Mistake kMistakes[] = {
     {"slices of 1 and 0 chunks", Mapping::kAll,
      [](PlanBuilder& p) { p.copy(p.output()({0}), {}); }},
     {"names peer 3", Mapping::kAll, [](PlanBuilder& p) { p.send(3, p.input()({0})); }},
+    {"names a peer twice", Mapping::kAll,
+     [](PlanBuilder& p) {
+         p.signal(std::vector<Rank>{1, 2, 1});
+     }},
     {"names peer 0", Mapping::kAll, [](PlanBuilder& p) { p.recv(0, p.output()({0})); }},
 };
 
@@ -162,12 +165,6 @@ TEST(Chunking, SlotsTakeEveryRoundingOfTheirWidth) {
     const Chunking uneven = {{{0, 1}, {1, 3}, {1, 1}}};
     EXPECT_TRUE(fitsSlot(uneven, {0, 0}, {0, 1}));
     EXPECT_FALSE(fitsSlot(uneven, {0, 1}, {0, 0}));
-}
-
-TEST(Print, ShortensRuns) {
-    EXPECT_EQ(
-        textOf(Slice{{2, Buffer::kInput, 0}, {2, Buffer::kInput, 1}, {0, Buffer::kShared, 1}}),
-        "input(0-1)@2 shared(1)@0");
 }
 
 }  // namespace
