@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tools/cli/exit_code.hpp"
+#include "tools/cli/raw_command.hpp"
 #include "tools/cli/subcommands.hpp"
 #include "tools/cli/usage.hpp"
 
@@ -15,11 +16,11 @@ namespace isthmus::cli {
 namespace {
 
 /// CLI11 reports by exceptions; they end here.
-int parse(CLI::App& app, int argc, char** argv) {
-    const std::vector<std::string> arguments(argv + 1, argv + argc);
+int parse(CLI::App& app, const std::vector<std::string>& arguments) {
     try {
-        app.parse(argc, argv);
-    } catch (const CLI::Success& asked) {  // --help, --version
+        app.parse(
+            std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // last word first
+    } catch (const CLI::Success& asked) {                                     // --help, --version
         return app.exit(asked);
     } catch (const CLI::ParseError& wrong) {
         const std::string unknown = explainUnknown(app, arguments);
@@ -33,13 +34,15 @@ int parse(CLI::App& app, int argc, char** argv) {
 }
 
 int run(int argc, char** argv) {
+    const CommandLine line = CommandLine::of(argc, argv);
     Action chosen;
     CLI::App app("asynchronous topology-aware collective communication", "isthmus");
     app.set_version_flag("--version", "isthmus " ISTHMUS_VERSION);
     app.require_subcommand(1);
     addInfo(app, chosen);
+    addCluster(app, chosen, line);
 
-    const int parsed = parse(app, argc, argv);
+    const int parsed = parse(app, line.ours);
     return chosen ? chosen() : parsed;
 }
 

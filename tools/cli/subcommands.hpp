@@ -8,6 +8,8 @@ class App;
 
 namespace isthmus::cli {
 
+struct CommandLine;
+
 /// What the command line asked for. A subcommand's CLI11 callback sets it, main() runs it after
 /// parsing and exits with what it returns: nothing runs inside the parser.
 using Action = std::function<int()>;
@@ -15,8 +17,8 @@ using Action = std::function<int()>;
 // One function per subcommand, one file per function. Each adds its subcommand and options to `app`
 // and has `chosen` set when the subcommand was named. Both outlive the run.
 void addInfo(CLI::App& app, Action& chosen);
-void addRun(CLI::App& app, Action& chosen);
-void addCluster(CLI::App& app, Action& chosen);
+void addRun(CLI::App& app, Action& chosen, const CommandLine& line);
+void addCluster(CLI::App& app, Action& chosen, const CommandLine& line);
 void addBench(CLI::App& app, Action& chosen);
 void addExplain(CLI::App& app, Action& chosen);
 

@@ -1,0 +1,168 @@
+#include "tools/cluster/node.hpp"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+#include "comm/base/unique_fd.hpp"
+#include "tools/cluster/addresses.hpp"
+#include "tools/cluster/process.hpp"
+#include "tools/cluster/report_line.hpp"
+
+namespace isthmus::cluster {
+namespace {
+
+class NodeSetup {
+public:
+    explicit NodeSetup(const NodePlan& plan) : plan_(plan) {}
+
+    Status run() {
+        const std::string name = hostNameOfNode(plan_.node);
+        if (::sethostname(name.data(), name.size()) != 0) return systemError("sethostname");
+        ISTHMUS_TRY(mountOwnFilesystems());
+        ISTHMUS_TRY(giveIdentity());
+        char end = 0;
+        while (::read(plan_.goFd, &end, 1) < 0 && errno == EINTR) {
+        }
+        return bringUpCards();
+    }
+
+private:
+    void limit(const Status& why) const {
+        sendReport(plan_.reportFd, {Report::Kind::kLimit, plan_.node, why.what()});
+    }
+
+    Status mountOwnFilesystems() const {
+        if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
+            return systemError("make mounts private");
+        }
+        constexpr unsigned long kPlain = MS_NOSUID | MS_NODEV;
+        if (::mount("proc", "/proc", "proc", kPlain | MS_NOEXEC, nullptr) != 0) {
+            limit(systemError("mount /proc (programs see the process numbers of outside)"));
+        }
+        mountOwnSysfs();
+        const std::string options = plan_.sharedMemoryBytes == 0
+                                        ? std::string("mode=1777")
+                                        : fmt::format("mode=1777,size={}", plan_.sharedMemoryBytes);
+        if (::mount("tmpfs", "/dev/shm", "tmpfs", kPlain, options.c_str()) != 0) {
+            return systemError("mount /dev/shm");
+        }
+        return {};
+    }
+
+    /// /sys shows the cards of the process that mounted it. The control groups below it stay.
+    void mountOwnSysfs() const {
+        const UniqueFd groups(::open_tree(AT_FDCWD, "/sys/fs/cgroup",
+                                          OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE));
+        if (::mount("sysfs", "/sys", "sysfs", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY,
+                    nullptr) != 0) {
+            limit(systemError("mount /sys (programs see the cards of outside there)"));
+            return;
+        }
+        if (groups.isOpen() && ::move_mount(groups.get(), "", AT_FDCWD, "/sys/fs/cgroup",
+                                            MOVE_MOUNT_F_EMPTY_PATH) != 0) {
+            limit(systemError("keep /sys/fs/cgroup"));
+        }
+    }
+
+    /// Lays our own text over a file of the system. The source is a name in /dev/shm for a moment.
+    Status cover(const std::string& path, const std::string& text) const {
+        if (::access(path.c_str(), F_OK) != 0) return {};  // this system has no such file
+        const std::string source = "/dev/shm/.cover";
+        ISTHMUS_TRY(writeFile(source, text));
+        const bool isCovered =
+            ::mount(source.c_str(), path.c_str(), nullptr, MS_BIND, nullptr) == 0;
+        const Status why = isCovered ? Status() : systemError("cover " + path);
+        ::unlink(source.c_str());
+        return why;
+    }
+
+    Status giveIdentity() const {
+        std::string hosts = "127.0.0.1 localhost\n::1 localhost ip6-localhost\n";
+        for (int each = 0; each < plan_.nodes; ++each) {
+            hosts += fmt::format("{} {}\n{} {}\n", addressOfNode(each), hostNameOfNode(each),
+                                 address6OfNode(each), hostNameOfNode(each));
+        }
+        std::array<std::uint8_t, 16> random{};
+        if (::getrandom(random.data(), random.size(), 0) != 16) return systemError("getrandom");
+        std::string plain;
+        for (const unsigned byte : random) plain += fmt::format("{:02x}", byte);
+        std::string dashed = plain;
+        for (const std::size_t at : {8U, 13U, 18U, 23U}) dashed.insert(at, "-");
+        const std::array<std::pair<const char*, std::string>, 5> covers{{
+            {"/etc/hosts", hosts},
+            {"/etc/hostname", hostNameOfNode(plan_.node) + "\n"},
+            {"/etc/resolv.conf", ""},
+            {"/etc/machine-id", plain + "\n"},
+            {"/proc/sys/kernel/random/boot_id", dashed + "\n"},
+        }};
+        for (const auto& [path, text] : covers) {
+            if (const Status why = cover(path, text); !why.ok()) limit(why);
+        }
+        return {};
+    }
+
+    Status bringUpCards() const {
+        const std::string links = fmt::format(
+            "link set lo up\nlink set {0} mtu {1} up\naddr add {2}/{3} dev {0}\naddr add {4}/{5} "
+            "dev {0} nodad\n",
+            kNodeDevice, plan_.mtu, addressOfNode(plan_.node), kPrefixBits,
+            address6OfNode(plan_.node), kPrefixBits6);
+        ISTHMUS_TRY(runProgram({"ip", "-batch", "-"}, links));
+        if (plan_.rate.isLimited()) {
+            ISTHMUS_TRY(runProgram({"tc", "-batch", "-"},
+                                   fmt::format("qdisc replace dev {} root {}\n", kNodeDevice,
+                                               plan_.rate.queueText())));
+        }
+        // Every kernel has reno and its rate is that of the line on a short shaped link.
+        const Status reno = writeFile("/proc/sys/net/ipv4/tcp_congestion_control", "reno");
+        if (!reno.ok()) limit(reno);
+        return {};
+    }
+
+    const NodePlan& plan_;
+};
+
+}  // namespace
+
+void liveAsNode(const NodePlan& plan) {
+    ::prctl(PR_SET_NAME, fmt::format("isthmus-{}", hostNameOfNode(plan.node)).c_str());
+    const Status done = NodeSetup(plan).run();
+    sendReport(plan.reportFd,
+               {done.ok() ? Report::Kind::kReady : Report::Kind::kFailed, plan.node, done.what()});
+    ::close(plan.goFd);
+    ::close(plan.reportFd);
+    reapUntil(-1);
+    ::_exit(0);
+}
+
+void reapUntil(int lifelineFd) {
+    sigset_t child;
+    ::sigemptyset(&child);
+    ::sigaddset(&child, SIGCHLD);
+    ::sigprocmask(SIG_BLOCK, &child, nullptr);
+    const UniqueFd signals(::signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK));
+    std::array<pollfd, 2> waiting{{{signals.get(), POLLIN, 0}, {lifelineFd, POLLIN, 0}}};
+    for (;;) {
+        while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+        }
+        if (::poll(waiting.data(), waiting.size(), -1) < 0 && errno != EINTR) return;
+        signalfd_siginfo information{};
+        while (::read(signals.get(), &information, sizeof information) > 0) {
+        }
+        if (waiting[1].revents != 0) return;
+    }
+}
+
+}  // namespace isthmus::cluster

@@ -1,0 +1,65 @@
+#include "tools/cluster/rate.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <utility>
+
+namespace isthmus::cluster {
+namespace {
+
+constexpr std::uint64_t kMinBurstBytes = 96 * 1024;
+constexpr std::uint64_t kMaxBurstBytes = 512 * 1024;
+constexpr double kBurstSeconds = 0.42e-3;
+
+// Below, one full packet takes longer than a test; above, no veth pair follows (limits of the
+// kernel, measured: 80 Gbit/s).
+constexpr double kMinBitsPerSecond = 8e3;
+constexpr double kMaxBitsPerSecond = 400e9;
+
+constexpr std::array<std::pair<std::string_view, double>, 4> kUnits{
+    {{"gbit", 1e9}, {"mbit", 1e6}, {"kbit", 1e3}, {"bit", 1.0}}};
+
+}  // namespace
+
+Result<Rate> Rate::parse(std::string_view text) {
+    if (text == "none") return Rate{};
+    for (const auto& [unit, factor] : kUnits) {
+        if (!text.ends_with(unit)) continue;
+        const std::string_view digits = text.substr(0, text.size() - unit.size());
+        double value = 0;
+        const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(),
+                                                  value, std::chars_format::fixed);
+        const double bits = value * factor;
+        if (error != std::errc() || end != digits.data() + digits.size()) break;
+        if (!(bits >= kMinBitsPerSecond && bits <= kMaxBitsPerSecond)) break;
+        return Rate{static_cast<std::uint64_t>(bits)};
+    }
+    return Status::invalidArgument(fmt::format(
+        "rate \"{}\" is neither a number with gbit, mbit or kbit (8kbit to 400gbit) nor none",
+        text));
+}
+
+std::string Rate::text() const {
+    if (!isLimited()) return "none";
+    for (const auto& [unit, factor] : kUnits) {
+        const auto bits = static_cast<std::uint64_t>(factor);
+        if (bitsPerSecond % bits == 0) return fmt::format("{}{}", bitsPerSecond / bits, unit);
+    }
+    return fmt::format("{}bit", bitsPerSecond);
+}
+
+std::uint64_t Rate::burstBytes() const {
+    const auto bytes =
+        static_cast<std::uint64_t>(static_cast<double>(bitsPerSecond) / 8 * kBurstSeconds);
+    return std::clamp(bytes, kMinBurstBytes, kMaxBurstBytes);
+}
+
+std::string Rate::queueText() const {
+    // limit: 2 MB of queue keeps every congestion control from losing whole super-packets.
+    return fmt::format("tbf rate {}bit burst {} limit 2097152", bitsPerSecond, burstBytes());
+}
+
+}  // namespace isthmus::cluster
