@@ -1,0 +1,230 @@
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "comm/plan/chunking.hpp"
+#include "comm/plan/operand.hpp"
+#include "tests/unit/algorithm/plan_sets.hpp"
+
+namespace isthmus {
+namespace {
+
+/// Elements that cross between nodes, counted from the plans.
+struct Wire {
+    std::vector<std::int64_t> leavesNode;
+    std::vector<std::int64_t> entersNode;
+    std::vector<std::int64_t> leavesRank;
+    std::vector<int> signals;  ///< from each node to others
+    std::int64_t blockElements = 1;
+};
+
+/// A block that every cut divides.
+std::int64_t divisibleBlock(const Plan& plan) {
+    std::int64_t elements = 1;
+    for (const Fraction& cut : plan.chunking.cuts) elements = std::lcm(elements, cut.denominator);
+    return elements;
+}
+
+std::int64_t elementsOf(const Plan& plan, const Slice& slice, std::int64_t blockElements) {
+    std::int64_t total = 0;
+    for (const Location& at : slice) {
+        const auto slot = static_cast<std::size_t>(at.chunk);
+        const int chunk = at.buffer == Buffer::kScratch  ? plan.scratch[slot].chunk
+                          : at.buffer == Buffer::kShared ? plan.shared[slot].chunk
+                                                         : Operand::of(plan).meaning(at).chunk;
+        total += chunkOf(plan.chunking, chunk, blockElements).elements;
+    }
+    return total;
+}
+
+Wire wireOf(const std::vector<Plan>& plans, const Layout& layout) {
+    Wire wire;
+    wire.leavesNode.resize(layout.nodes.size());
+    wire.entersNode.resize(layout.nodes.size());
+    wire.signals.resize(layout.nodes.size());
+    wire.leavesRank.resize(plans.size());
+    wire.blockElements = divisibleBlock(plans.front());
+    for (const Plan& plan : plans) {
+        const auto from = static_cast<std::size_t>(layout.nodeOf(plan.me));
+        for (const Step& step : plan.steps) {
+            for (const Rank peer : step.peers) {
+                const auto to = static_cast<std::size_t>(layout.nodeOf(peer));
+                if (to == from) continue;
+                if (step.verb == Verb::kSignal) ++wire.signals[from];
+                if (step.verb != Verb::kSend) continue;
+                const auto elements = elementsOf(plan, step.sources[0], wire.blockElements);
+                wire.leavesNode[from] += elements;
+                wire.entersNode[to] += elements;
+                wire.leavesRank[static_cast<std::size_t>(plan.me)] += elements;
+            }
+        }
+    }
+    return wire;
+}
+
+/// Calls `check(wire, layout, root)` for all layouts of several nodes, roots and choices.
+template <typename Check>
+void forAll(Collective collective, std::string_view name, Check check) {
+    const Algorithm* entry = findAlgorithm(collective, name);
+    ASSERT_NE(entry, nullptr);
+    for (const Layout& layout : testLayouts()) {
+        if (layout.nodes.size() < 2) continue;
+        for (Rank root = 0; root < (hasRoot(collective) ? layout.ranks() : 1); ++root) {
+            for (const Choice choice : choicesOf(*entry)) {
+                SCOPED_TRACE(textOf(*entry, layout, root));
+                const std::vector<Plan> plans = plansOf(*entry, layout, root, choice);
+                ASSERT_FALSE(plans.empty());
+                check(wireOf(plans, layout), layout, root);
+            }
+        }
+    }
+}
+
+std::int64_t ranksOf(const Layout& layout, std::size_t node) {
+    return static_cast<std::int64_t>(layout.nodes[node].size());
+}
+
+TEST(Wire, AllReduceMeetsTheBoundAndEachRankCarriesItsShare) {
+    for (const std::string_view name : {"two_level_ring", "two_level_exchange"}) {
+        forAll(Collective::kAllReduce, name, [](const Wire& wire, const Layout& layout, Rank) {
+            const auto nodes = static_cast<std::int64_t>(layout.nodes.size());
+            for (std::size_t node = 0; node < layout.nodes.size(); ++node) {
+                // 2 S (N - 1) / N, whatever the node's size
+                EXPECT_EQ(wire.leavesNode[node] * nodes, 2 * wire.blockElements * (nodes - 1));
+                EXPECT_EQ(wire.entersNode[node] * nodes, 2 * wire.blockElements * (nodes - 1));
+                for (const Rank rank : layout.nodes[node]) {
+                    EXPECT_EQ(
+                        wire.leavesRank[static_cast<std::size_t>(rank)] * ranksOf(layout, node),
+                        wire.leavesNode[node]);
+                }
+            }
+        });
+    }
+}
+
+TEST(Wire, AllGatherBringsEachBlockOnceIntoEachNode) {
+    for (const std::string_view name : {"two_level_ring", "two_level_exchange"}) {
+        forAll(Collective::kAllGather, name, [&](const Wire& wire, const Layout& layout, Rank) {
+            const auto nodes = static_cast<std::int64_t>(layout.nodes.size());
+            for (std::size_t node = 0; node < layout.nodes.size(); ++node) {
+                EXPECT_EQ(wire.entersNode[node], layout.ranks() - ranksOf(layout, node));
+                const std::size_t next = (node + 1) % layout.nodes.size();
+                EXPECT_EQ(wire.leavesNode[node], name == "two_level_ring"
+                                                     ? layout.ranks() - ranksOf(layout, next)
+                                                     : (nodes - 1) * ranksOf(layout, node));
+            }
+        });
+    }
+}
+
+TEST(Wire, ReduceScatterSendsOneSumOfEachBlockOutOfEachNode) {
+    for (const std::string_view name : {"two_level_ring", "two_level_exchange"}) {
+        forAll(Collective::kReduceScatter, name, [&](const Wire& wire, const Layout& layout, Rank) {
+            for (std::size_t node = 0; node < layout.nodes.size(); ++node) {
+                const std::int64_t blocks = layout.ranks() - ranksOf(layout, node);
+                EXPECT_EQ(wire.leavesNode[node], blocks);
+                for (const Rank rank : layout.nodes[node]) {  // dealt evenly
+                    const std::int64_t least = blocks / ranksOf(layout, node);
+                    const std::int64_t mine = wire.leavesRank[static_cast<std::size_t>(rank)];
+                    EXPECT_GE(mine, least);
+                    EXPECT_LE(mine, least + 1);
+                }
+            }
+        });
+    }
+}
+
+TEST(Wire, AllToAllSendsEachPairOnce) {
+    for (const std::string_view name : {"two_level_pairwise", "two_level_pairwise_copied"}) {
+        forAll(Collective::kAllToAll, name, [](const Wire& wire, const Layout& layout, Rank) {
+            for (std::size_t node = 0; node < layout.nodes.size(); ++node) {
+                const std::int64_t mine = ranksOf(layout, node);
+                EXPECT_EQ(wire.leavesNode[node], mine * (layout.ranks() - mine));
+                EXPECT_EQ(wire.entersNode[node], mine * (layout.ranks() - mine));
+            }
+        });
+    }
+}
+
+TEST(Wire, BroadcastAndReduceCrossEachCardOnce) {
+    for (const Collective collective : {Collective::kBroadcast, Collective::kReduce}) {
+        const bool isBroadcast = collective == Collective::kBroadcast;
+        forAll(collective, "two_level_chain",
+               [&](const Wire& wire, const Layout& layout, Rank root) {
+                   const auto home = static_cast<std::size_t>(layout.nodeOf(root));
+                   const auto& in = isBroadcast ? wire.entersNode : wire.leavesNode;
+                   const auto& out = isBroadcast ? wire.leavesNode : wire.entersNode;
+                   for (std::size_t node = 0; node < layout.nodes.size(); ++node) {
+                       EXPECT_EQ(in[node], node == home ? 0 : wire.blockElements);
+                       EXPECT_LE(out[node], wire.blockElements);
+                   }
+                   EXPECT_EQ(out[home], wire.blockElements);
+               });
+    }
+}
+
+TEST(Wire, GatherAndScatterMoveEachOutsideBlockOnce) {
+    for (const Collective collective : {Collective::kGather, Collective::kScatter}) {
+        forAll(
+            collective, "two_level_linear", [&](const Wire& wire, const Layout& layout, Rank root) {
+                const auto home = static_cast<std::size_t>(layout.nodeOf(root));
+                const bool isGather = collective == Collective::kGather;
+                const auto& at = isGather ? wire.entersNode : wire.leavesNode;
+                EXPECT_EQ(at[home], layout.ranks() - ranksOf(layout, home));
+                const auto& other = isGather ? wire.leavesNode : wire.entersNode;
+                EXPECT_EQ(std::accumulate(other.begin(), other.end(), std::int64_t{0}), at[home]);
+            });
+    }
+}
+
+TEST(Wire, BarrierSendsLogarithmicallyManySignalsFromEachNode) {
+    forAll(Collective::kBarrier, "two_level_dissemination",
+           [](const Wire& wire, const Layout& layout, Rank) {
+               const int rounds = layout.nodes.size() > 2 ? 2 : 1;  // layouts of 2, 3 and 4 nodes
+               for (const int signals : wire.signals) EXPECT_EQ(signals, rounds);
+           });
+}
+
+TEST(Wire, FlatRingCrossesEachCardOnceEachWayWhateverTheRankOrder) {
+    forAll(Collective::kAllReduce, "ring", [](const Wire& wire, const Layout& layout, Rank) {
+        for (const std::int64_t elements : wire.leavesNode) {
+            EXPECT_EQ(elements * layout.ranks(), 2 * wire.blockElements * (layout.ranks() - 1));
+        }
+    });
+}
+
+/// Messages of a plan in program order: verb, peer, channel, elements.
+std::vector<std::vector<std::int64_t>> messagesOf(const Plan& plan) {
+    std::vector<std::vector<std::int64_t>> messages;
+    for (const Step& step : plan.steps) {
+        if (step.verb != Verb::kSend && step.verb != Verb::kRecv) continue;
+        const Slice& slice = step.verb == Verb::kSend ? step.sources[0] : step.target;
+        messages.push_back({static_cast<int>(step.verb), step.peers[0], step.channel,
+                            elementsOf(plan, slice, divisibleBlock(plan))});
+    }
+    return messages;
+}
+
+TEST(TwoLevel, DirectAndStagedPlansSendTheSameMessages) {
+    int compared = 0;
+    for (const Algorithm& entry : catalogue()) {
+        if (!entry.usesLevels) continue;
+        for (const Layout& layout : testLayouts()) {
+            if (!entry.fits(layout)) continue;
+            const std::vector<Plan> direct =
+                plansOf(entry, layout, 1 % layout.ranks(), Choice::kDirect);
+            const std::vector<Plan> staged =
+                plansOf(entry, layout, 1 % layout.ranks(), Choice::kStaged);
+            ASSERT_EQ(direct.size(), staged.size());
+            for (std::size_t rank = 0; rank < direct.size(); ++rank) {
+                EXPECT_EQ(messagesOf(direct[rank]), messagesOf(staged[rank]))
+                    << textOf(entry, layout, 1) << ", rank " << rank;
+                ++compared;
+            }
+        }
+    }
+    EXPECT_GT(compared, 500);
+}
+
+}  // namespace
+}  // namespace isthmus
