@@ -40,6 +40,7 @@ int run(int argc, char** argv) {
     app.set_version_flag("--version", "isthmus " ISTHMUS_VERSION);
     app.require_subcommand(1);
     addInfo(app, chosen);
+    addRun(app, chosen, line);
     addCluster(app, chosen, line);
 
     const int parsed = parse(app, line.ours);
