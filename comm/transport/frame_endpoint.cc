@@ -105,6 +105,10 @@ void FrameEndpoint::fail(const Status& why) {
     gone(why, State::kLost);
 }
 
+void FrameEndpoint::leave(const Status& why) {
+    gone(why, State::kLeft);
+}
+
 void FrameEndpoint::shut(const Status& why) {
     if (isGone()) return;
     gone(why, State::kLost);

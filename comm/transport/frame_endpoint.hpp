@@ -75,6 +75,8 @@ public:
 
     /// The peer is gone. The first cause wins; every operation is completed with it.
     void fail(const Status& why);
+    /// The same, but it said so before.
+    void leave(const Status& why);
     /// This process closes its transport: as fail(), but nobody needs to be told of the loss.
     void shut(const Status& why);
     /// Queues the last frame: this process leaves in order.

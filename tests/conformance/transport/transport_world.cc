@@ -46,12 +46,12 @@ bool TransportWorld::runUntil(const std::function<bool()>& isDone,
 }
 
 void TransportWorld::settle() {
-    // Loopback and other threads may need a moment between two happenings.
-    int quiet = 0;
+    // Loopback and handshakes need a moment between two happenings.
+    Time last = now();
     runUntil(
         [&] {
-            quiet = step() == 0 ? quiet + 1 : 0;
-            return quiet > 200;
+            if (step() > 0) last = now();
+            return now() - last > std::chrono::milliseconds(5);
         },
         std::chrono::seconds(2));
 }

@@ -1,6 +1,7 @@
 #include <thread>
 
 #include "comm/transport/inproc/inproc_transport.hpp"
+#include "comm/transport/tcp/tcp_transport.hpp"
 #include "tests/conformance/transport/transport_world.hpp"
 
 namespace isthmus {
@@ -32,15 +33,34 @@ private:
     InprocFabric fabric_;
 };
 
+class TcpWorld final : public WallWorld {
+public:
+    explicit TcpWorld(int members) {
+        const JobKey key = JobKey::derivedFrom("conformance");
+        TcpOptions options;
+        options.cards = {{"lo", "127.0.0.1"}};
+        for (int position = 0; position < members; ++position) {
+            auto member = std::make_unique<Member>();
+            member->id = idOf(position);
+            auto made =
+                makeTcpTransport(options, member->id, key, member->sleepSet, member->recorder);
+            EXPECT_TRUE(made.ok()) << made.status().what();
+            member->transport = std::move(*made);
+            add(std::move(member));
+        }
+    }
+};
+
 }  // namespace
 
 std::unique_ptr<TransportWorld> makeWorld(const std::string& kind, int members) {
     if (kind == "inproc") return std::make_unique<InprocWorld>(members);
+    if (kind == "tcp") return std::make_unique<TcpWorld>(members);
     return nullptr;
 }
 
 std::vector<std::string> worldKinds() {
-    return {"inproc"};
+    return {"inproc", "tcp"};
 }
 
 }  // namespace isthmus

@@ -1,0 +1,197 @@
+#include "comm/transport/tcp/tcp_door.hpp"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <list>
+
+#include "comm/bootstrap/socket.hpp"
+#include "comm/transport/tcp/tcp_attempt.hpp"
+
+namespace isthmus {
+
+namespace {
+
+/// Connections that have not proved the job key yet. One more, and the oldest goes: honest ones
+/// need milliseconds.
+constexpr std::size_t kMostStrangers = 64;
+
+void setOption(int fd, int level, int name, int value) {
+    ::setsockopt(fd, level, name, &value, sizeof(value));
+}
+
+class AsioDoor final : public TcpDoor {
+public:
+    AsioDoor(const TcpOptions& options, const ProcessId& self, const JobKey& key,
+             SleepSet& sleepSet, Accepted accepted, UniqueFd listener, std::uint16_t port,
+             bool isVersion6)
+        : options_(options),
+          self_(self),
+          key_(key),
+          sleepSet_(sleepSet),
+          accepted_(std::move(accepted)),
+          spare_(::open("/dev/null", O_RDONLY | O_CLOEXEC)),
+          acceptor_(io_, isVersion6 ? SocketProtocol::v6() : SocketProtocol::v4(),
+                    listener.release()),
+          port_(port) {
+        sleepSet_.add(acceptor_.native_handle());
+        waitForStrangers();
+    }
+    ~AsioDoor() override { close(); }
+
+    std::uint16_t port() const override { return port_; }
+
+    void connect(const ProcessId& peer, const TcpAddress& address, Connected connected) override {
+        connects_.push_back(std::make_unique<TcpConnect>(io_, options_, key_, self_, peer, address,
+                                                         std::move(connected)));
+        connects_.back()->start();
+    }
+
+    int poll() override {
+        io_.restart();
+        const std::size_t handlers = io_.poll();
+        const auto canGo = [](const auto& attempt) { return attempt->canGo(); };
+        std::erase_if(connects_, canGo);
+        std::erase_if(strangers_, canGo);
+        return static_cast<int>(handlers);
+    }
+
+    bool isConnecting() const override { return !connects_.empty(); }
+
+    bool hasStrangers() const override { return !strangers_.empty(); }
+
+    void close() override {
+        if (!acceptor_.is_open()) return;
+        sleepSet_.remove(acceptor_.native_handle());
+        error_code ignored;
+        acceptor_.close(ignored);
+        for (const auto& attempt : connects_) attempt->drop();
+        for (const auto& attempt : strangers_) attempt->refuse("the transport was closed");
+    }
+
+private:
+    void waitForStrangers() {
+        acceptor_.async_wait(SocketProtocol::acceptor::wait_read, [this](const error_code& error) {
+            if (error || !acceptor_.is_open()) return;
+            while (takeOne()) {
+            }
+            waitForStrangers();
+        });
+    }
+
+    /// False: nobody is waiting any more.
+    bool takeOne() {
+        SocketProtocol::endpoint from;
+        auto length = static_cast<socklen_t>(from.capacity());
+        UniqueFd socket(::accept4(acceptor_.native_handle(), from.data(), &length,
+                                  SOCK_CLOEXEC | SOCK_NONBLOCK));
+        if (!socket.isOpen()) {
+            if (errno == EMFILE || errno == ENFILE) return refuseOne();
+            return errno == EINTR || errno == ECONNABORTED;
+        }
+        prepareSocket(socket.get(), options_);
+        makeRoom();
+        const std::string name = from.address().to_string() + ":" + std::to_string(from.port());
+        strangers_.push_back(std::make_unique<TcpAccept>(io_, std::move(socket), name, key_, self_,
+                                                         sleepSet_, accepted_));
+        strangers_.back()->start(options_.handshakeLimit);
+        return true;
+    }
+
+    /// Out of descriptors: gives the spare one up for a moment to turn a caller away, who else
+    /// would keep the listener readable and us busy. The caller tries again.
+    bool refuseOne() {
+        spare_.reset();
+        UniqueFd socket(::accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC));
+        const bool wasThere = socket.isOpen();
+        socket.reset();
+        spare_.reset(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+        if (wasThere) logRefusal("somebody", "out of descriptors");
+        return wasThere;
+    }
+
+    void makeRoom() {
+        const auto isWaiting = [](const auto& stranger) { return !stranger->hasEnded(); };
+        if (std::count_if(strangers_.begin(), strangers_.end(), isWaiting) <
+            static_cast<std::ptrdiff_t>(kMostStrangers)) {
+            return;
+        }
+        (*std::find_if(strangers_.begin(), strangers_.end(), isWaiting))
+            ->refuse("too many others wait to say who they are");
+    }
+
+    const TcpOptions options_;
+    const ProcessId self_;
+    const JobKey key_;
+    SleepSet& sleepSet_;
+    const Accepted accepted_;
+    UniqueFd spare_;
+    boost::asio::io_context io_{1};  // one thread: no locks inside
+    SocketProtocol::acceptor acceptor_;
+    std::uint16_t port_;
+    std::list<std::unique_ptr<TcpConnect>> connects_;
+    std::list<std::unique_ptr<TcpAccept>> strangers_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<TcpDoor>> TcpDoor::open(const TcpOptions& options, const ProcessId& self,
+                                               const JobKey& key, SleepSet& sleepSet,
+                                               Accepted accepted) {
+    if (options.cards.size() != 1) {
+        return Status::configuration("the tcp transport needs one card, was given " +
+                                     std::to_string(options.cards.size()));
+    }
+    const TcpOptions::Card& card = options.cards.front();
+    error_code error;
+    const auto numeric = boost::asio::ip::make_address(card.address, error);
+    if (error || numeric.is_unspecified()) {
+        return Status::configuration("\"" + card.address + "\" is no address of a card");
+    }
+    HostPort place{card.address, 0};
+    Result<UniqueFd> listener = listenAt(place, options.ports);
+    if (!listener.ok()) return listener.status().within("tcp on " + card.interfaceName);
+    place = placeOf(*listener, place);
+    try {
+        return std::unique_ptr<TcpDoor>(new AsioDoor(options, self, key, sleepSet,
+                                                     std::move(accepted), std::move(*listener),
+                                                     place.port, numeric.is_v6()));
+    } catch (const std::exception& failure) {  // Asio: no descriptor for its epoll
+        return Status::resource(std::string("tcp: ") + failure.what());
+    }
+}
+
+void prepareSocket(int fd, const TcpOptions& options) {
+    setOption(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    setOption(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(options.userTimeout.count()));
+    // A silent connection is looked after by the kernel: after the same time, three probes a second
+    // apart (tcp(7)).
+    const auto seconds = std::max<std::int64_t>(options.userTimeout.count() / 1000, 1);
+    setOption(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+    setOption(fd, IPPROTO_TCP, TCP_KEEPIDLE, static_cast<int>(seconds));
+    setOption(fd, IPPROTO_TCP, TCP_KEEPINTVL, 1);
+    setOption(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
+    if (options.congestion == "system") return;
+    // Measured on loopback: bbr 29 Gbit/s, cubic 79-94. Not every process may choose (EPERM): then
+    // the system's stays.
+    const auto choose = [fd](const std::string& name) {
+        return ::setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name.data(),
+                            static_cast<socklen_t>(name.size())) == 0;
+    };
+    if (!choose(options.congestion)) choose("reno");
+}
+
+TcpOptions TcpOptions::fromOptions(const Options& options) {
+    TcpOptions made;
+    made.congestion = options.text("ISTHMUS_TCP_CONGESTION");
+    made.userTimeout = options.milliseconds("ISTHMUS_TCP_USER_TIMEOUT");
+    made.connectLimit = options.milliseconds("ISTHMUS_CONNECT_TIMEOUT");
+    return made;
+}
+
+}  // namespace isthmus
