@@ -48,9 +48,10 @@ struct PlainLanes {
     static HWY_INLINE Value apply(Value left, Value right) {
         return Op::template combine<Tag>(left, right);
     }
-    static HWY_INLINE Value scale(Value value, double factor) {
+    static HWY_INLINE Value factor(double scale) { return hn::Set(Tag(), static_cast<T>(scale)); }
+    static HWY_INLINE Value scale(Value value, Value by) {
         if constexpr (hwy::IsFloat<T>()) {
-            return hn::Mul(value, hn::Set(Tag(), static_cast<T>(factor)));
+            return hn::Mul(value, by);
         } else {
             return value;
         }
@@ -73,8 +74,10 @@ struct WideLanes {
         return {Op::template combine<Tag>(left.first, right.first),
                 Op::template combine<Tag>(left.second, right.second)};
     }
-    static HWY_INLINE Value scale(Value value, double factor) {
-        const Half by = hn::Set(Tag(), static_cast<float>(factor));
+    static HWY_INLINE Half factor(double scale) {
+        return hn::Set(Tag(), static_cast<float>(scale));
+    }
+    static HWY_INLINE Value scale(Value value, Half by) {
         return {hn::Mul(value.first, by), hn::Mul(value.second, by)};
     }
 };

@@ -27,15 +27,21 @@ public:
     explicit HWY_INLINE Pass(const Job& job) : job_(job) {}
 
     HWY_INLINE void run() const {
+        // Kept here, because stores through user pointers may change anything in memory.
+        const auto factor = Lanes::factor(job_.scale);
+        const std::size_t targets = job_.targetCount;
         std::size_t at = job_.streaming ? bytesToLine() : 0;
         slowly(0, at);
-        for (; job_.bytes - at >= kBlockBytes; at += kBlockBytes) block<kVectors>(at);
+        for (; job_.bytes - at >= kBlockBytes; at += kBlockBytes) {
+            block<kVectors>(at, targets, factor);
+        }
         slowly(at, job_.bytes);
         if (job_.streaming) hwy::FlushStream();
     }
 
 private:
     using Value = typename Lanes::Value;
+    using Factor = decltype(Lanes::factor(1.0));
 
     // Four vectors a time hide the latency of the additions and, with 32-byte vectors, make two
     // cache lines: what the adjacent-line prefetcher of x86 fetches together.
@@ -53,7 +59,7 @@ private:
     }
 
     template <std::size_t kCount>
-    HWY_INLINE void block(std::size_t at) const {
+    HWY_INLINE void block(std::size_t at, std::size_t targets, Factor factor) const {
         Value sums[kCount];
         for (std::size_t i = 0; i < kCount; ++i) {
             sums[i] =
@@ -68,7 +74,7 @@ private:
             }
         }
         ByteVector packed[kCount];
-        for (std::size_t i = 0; i < kCount; ++i) packed[i] = finish(sums[i]);
+        for (std::size_t i = 0; i < kCount; ++i) packed[i] = finish(sums[i], factor);
         for (std::size_t t = 0; t < job_.targetCount; ++t)
             store<kCount>(job_.target(t) + at, packed);
     }
@@ -88,14 +94,17 @@ private:
         }
     }
 
-    HWY_INLINE ByteVector finish(Value sum) const {
-        return Lanes::pack(Lanes::scale(Op::template after<Lanes>(sum), job_.scale));
+    static HWY_INLINE ByteVector finish(Value sum, Factor factor) {
+        return Lanes::pack(Lanes::scale(Op::template after<Lanes>(sum), factor));
     }
 
     /// Single vectors, then what is left through a padded copy: nothing is read or written outside
     /// [from, to), and no byte twice, so a target may be a source.
     HWY_NOINLINE void slowly(std::size_t from, std::size_t to) const {
-        for (; to - from >= kVectorBytes; from += kVectorBytes) block<1>(from);
+        const auto factor = Lanes::factor(job_.scale);
+        for (; to - from >= kVectorBytes; from += kVectorBytes) {
+            block<1>(from, job_.targetCount, factor);
+        }
         if (from != to) rest(from, to - from);
     }
 
@@ -107,7 +116,8 @@ private:
             std::memcpy(padded, job_.source(s) + at, bytes);
             sum = Lanes::template apply<Op>(sum, Op::template before<Lanes>(Lanes::load(padded)));
         }
-        hn::StoreU(finish(sum), ByteTag(), reinterpret_cast<std::uint8_t*>(padded));
+        hn::StoreU(finish(sum, Lanes::factor(job_.scale)), ByteTag(),
+                   reinterpret_cast<std::uint8_t*>(padded));
         for (std::size_t t = 0; t < job_.targetCount; ++t) {
             std::memcpy(job_.target(t) + at, padded, bytes);
         }
