@@ -4,6 +4,7 @@
 #include "comm/base/digest.hpp"
 #include "comm/proof/happens_before.hpp"
 #include "comm/proof/mutate.hpp"
+#include "comm/proof/prove.hpp"
 #include "comm/proof/symbolic_state.hpp"
 
 namespace isthmus {
@@ -111,11 +112,8 @@ bool areConflictsOrdered(const std::vector<Plan>& plans) {
     const HappensBefore before(*matching, static_cast<int>(plans.size()));
     if (!before.isFreeOfDeadlock()) return false;
     const std::vector<bool> nobody(plans.size(), false);
-    const std::vector<bool> all(plans.size(), true);
+    const std::vector<bool> all = mayRunInPlace(plans);
     if (!areOrdered(accessesOf(*matching, LocationNames(plans, nobody)), before)) return false;
-    const bool isInPlaceSafe =
-        std::all_of(plans.begin(), plans.end(), [](const Plan& plan) { return plan.inPlaceSafe; });
-    if (!isInPlaceSafe) return true;
     return areOrdered(accessesOf(*matching, LocationNames(plans, all)), before);
 }
 

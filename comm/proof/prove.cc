@@ -152,6 +152,12 @@ Proof proofOf(const std::vector<Plan>& plans, const Status& status) {
 
 }  // namespace
 
+std::vector<bool> mayRunInPlace(const std::vector<Plan>& plans) {
+    std::vector<bool> may;
+    for (const Plan& plan : plans) may.push_back(plan.inPlaceSafe);
+    return may;
+}
+
 Proof prove(Collective collective, const std::vector<Plan>& plans, std::span<const int> nodeOfRank,
             const ProveOptions& options) {
     std::vector<bool> isInPlace(plans.size(), false);
@@ -162,10 +168,10 @@ Proof prove(Collective collective, const std::vector<Plan>& plans, std::span<con
 
 Proof proveBothModels(Collective collective, const std::vector<Plan>& plans,
                       std::span<const int> nodeOfRank, bool lanesInOrder) {
-    const bool isInPlaceSafe =
-        std::all_of(plans.begin(), plans.end(), [](const Plan& plan) { return plan.inPlaceSafe; });
     std::vector<std::vector<bool>> models = {std::vector<bool>(plans.size(), false)};
-    if (isInPlaceSafe) models.emplace_back(plans.size(), true);
+    if (std::vector<bool> may = mayRunInPlace(plans); may != models.front()) {
+        models.push_back(std::move(may));
+    }
     return proofOf(plans, Prover(collective, plans, nodeOfRank).run(models, lanesInOrder));
 }
 

@@ -33,8 +33,11 @@ struct Proof {
 Proof prove(Collective collective, const std::vector<Plan>& plans, std::span<const int> nodeOfRank,
             const ProveOptions& options = {});
 
-/// prove() with nobody in place and, when the plans allow it, with everybody in place. Both
-/// together show every mixture (plan_semantics section 6, point 7).
+/// By rank: whether its plan says that it may run in place.
+std::vector<bool> mayRunInPlace(const std::vector<Plan>& plans);
+
+/// prove() with nobody in place, and with everybody in place whose plan allows it. Both together
+/// show every mixture (plan_semantics section 6, point 7).
 Proof proveBothModels(Collective collective, const std::vector<Plan>& plans,
                       std::span<const int> nodeOfRank, bool lanesInOrder = false);
 

@@ -61,8 +61,9 @@ Tally MutantStudy::sum() const {
 std::string MutantStudy::text() const {
     const Tally all = sum();
     std::ostringstream text;
-    text << "mutants caught " << all.caught << "/" << all.total << ", equal " << all.equal
-         << ", harmless " << all.harmless << " (";
+    text << "mutants caught " << all.caught << "/" << all.total - all.equal - all.harmless << " ("
+         << all.total << " made, " << all.equal << " equal, " << all.harmless
+         << " order nothing that conflicts; caught of made: ";
     for (int i = 0; i < kDamages; ++i) {
         const Tally& tally = byDamage[static_cast<std::size_t>(i)];
         text << (i > 0 ? ", " : "") << nameOf(static_cast<Damage>(i)) << " " << tally.caught << "/"
@@ -104,16 +105,16 @@ MutantStudy studyMutants(const std::vector<Plan>& plans, std::span<const int> no
 }
 
 std::string interpretOften(const std::vector<Plan>& plans, std::uint64_t seed, int runs) {
-    const bool isInPlaceSafe =
-        std::all_of(plans.begin(), plans.end(), [](const Plan& plan) { return plan.inPlaceSafe; });
+    const std::vector<bool> may = mayRunInPlace(plans);
     std::mt19937_64 random(seed);
     for (int run = 0; run < runs; ++run) {
         Choices choices;
         choices.seed = random();
         choices.sendsWait = random() % 2 == 0;
-        const auto mode = isInPlaceSafe ? run % 3 : 0;  // nobody, everybody, some
+        const auto mode = run % 3;  // nobody, everybody, some
         for (std::size_t rank = 0; rank < plans.size(); ++rank) {
-            choices.isInPlace.push_back(mode == 1 || (mode == 2 && random() % 2 == 0));
+            const bool isWanted = mode == 1 || (mode == 2 && random() % 2 == 0);
+            choices.isInPlace.push_back(isWanted && may[rank]);
         }
         if (std::string what = interpret(plans, choices); !what.empty()) {
             return what + " (run " + std::to_string(run) + ")";

@@ -28,7 +28,8 @@ struct MutantStudy {
 
     MutantStudy& operator+=(const MutantStudy& other);
     Tally sum() const;
-    /// "mutants caught 812/840, equal 20, harmless 8 (edge 100/110, ...)".
+    /// "mutants caught 812/812 (840 made, 20 equal, 8 order nothing that conflicts; ...)": a mutant
+    /// that is neither caught nor shown to change nothing makes the second number larger.
     std::string text() const;
 };
 
@@ -37,7 +38,7 @@ struct MutantStudy {
 MutantStudy studyMutants(const std::vector<Plan>& plans, std::span<const int> nodeOfRank,
                          std::uint64_t seed, int cap);
 
-/// Seeds 0 to runs - 1, nobody, everybody and some ranks in place (where the plans allow), sends
+/// Seeds 0 to runs - 1, nobody, everybody and some ranks in place (whose plans allow), sends
 /// that wait and do not: what went wrong first, or empty.
 std::string interpretOften(const std::vector<Plan>& plans, std::uint64_t seed, int runs);
 
