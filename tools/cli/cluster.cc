@@ -55,8 +55,13 @@ nlohmann::json describe(const ClusterState& state) {
         }
         nodes.push_back(std::move(row));
     }
-    return {{"name", state.name},     {"shape", state.shape}, {"alive", state.isAlive()},
-            {"ready", state.isReady}, {"mtu", state.mtu},     {"nodes", nodes},
+    return {{"keeper", state.keeper.pid},
+            {"name", state.name},
+            {"shape", state.shape},
+            {"alive", state.isAlive()},
+            {"ready", state.isReady},
+            {"mtu", state.mtu},
+            {"nodes", nodes},
             {"limits", state.limits}};
 }
 
