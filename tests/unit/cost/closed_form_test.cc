@@ -1,0 +1,42 @@
+#include "comm/cost/closed_form.hpp"
+
+#include <gtest/gtest.h>
+
+namespace isthmus {
+namespace {
+
+// alpha 10, beta 1, gamma 0.5, overhead 2.
+constexpr FlatLink kLink{10, 1, 0.5, 2};
+
+double secondsOf(Collective collective, const char* algorithm, int ranks, double bytes) {
+    const std::optional<FlatCost> cost = flatCost(collective, algorithm, ranks, bytes);
+    return cost ? cost->seconds(kLink) : -1;
+}
+
+TEST(FlatCost, OfAllReduceByHand) {
+    // ring, 4 ranks, 400 bytes: 6 rounds, 600 sent, 300 reduced, 6 messages
+    EXPECT_DOUBLE_EQ(secondsOf(Collective::kAllReduce, "ring", 4, 400), 60 + 600 + 150 + 12);
+    EXPECT_DOUBLE_EQ(secondsOf(Collective::kAllReduce, "exchange", 4, 400), 20 + 600 + 150 + 12);
+    EXPECT_DOUBLE_EQ(secondsOf(Collective::kAllReduce, "doubling", 4, 400), 20 + 800 + 400 + 4);
+}
+
+TEST(FlatCost, OfBlocksByHand) {
+    EXPECT_DOUBLE_EQ(secondsOf(Collective::kAllGather, "ring", 5, 500), 40 + 400 + 8);
+    EXPECT_DOUBLE_EQ(secondsOf(Collective::kAllGather, "bruck", 5, 500), 30 + 400 + 6);
+    EXPECT_DOUBLE_EQ(secondsOf(Collective::kReduceScatter, "ring", 5, 500), 40 + 400 + 200 + 8);
+    EXPECT_DOUBLE_EQ(secondsOf(Collective::kAllToAll, "pairwise", 5, 500), 40 + 400 + 8);
+}
+
+TEST(FlatCost, OfTreesByHand) {
+    EXPECT_DOUBLE_EQ(secondsOf(Collective::kBroadcast, "binomial", 8, 100), 30 + 300 + 6);
+    EXPECT_DOUBLE_EQ(secondsOf(Collective::kReduce, "binomial", 8, 100), 30 + 300 + 150 + 6);
+    EXPECT_DOUBLE_EQ(secondsOf(Collective::kBarrier, "dissemination", 9, 0), 40 + 8);
+}
+
+TEST(FlatCost, IsNothingForOneRankAndUnknownForAStranger) {
+    EXPECT_DOUBLE_EQ(secondsOf(Collective::kAllReduce, "ring", 1, 400), 0);
+    EXPECT_FALSE(flatCost(Collective::kAllReduce, "teleport", 4, 400).has_value());
+}
+
+}  // namespace
+}  // namespace isthmus
