@@ -72,6 +72,14 @@ Names blocksOverNodes(const CallShape& call, const Layout& layout) {
                                              : Names{"ring", "exchange"};
 }
 
+// A chain loads every card with the operand once, whatever the size. A tree loads the root's more
+// often; over many nodes, and for small operands only, its fewer rounds are worth that.
+Names rootedOverNodes(const CallShape& call, const Layout& layout) {
+    const bool isSmall = call.bytes <= kSmallMessageBytes;
+    return isSmall && layout.nodes.size() > kExchangeNodes ? Names{"binomial", "chain"}
+                                                           : Names{"chain", "binomial"};
+}
+
 // How the part between nodes should go, best first.
 Names betweenNodes(const CallShape& call, const Layout& layout) {
     switch (call.collective) {
@@ -84,9 +92,7 @@ Names betweenNodes(const CallShape& call, const Layout& layout) {
         return {"pairwise", "exchange"};
     case Collective::kBroadcast:
     case Collective::kReduce:
-        return call.bytes <= kSmallMessageBytes && layout.nodes.size() > 2
-                   ? Names{"binomial", "chain"}
-                   : Names{"chain", "binomial"};
+        return rootedOverNodes(call, layout);
     case Collective::kGather:
     case Collective::kScatter:
         return {"linear", "direct"};

@@ -1,0 +1,101 @@
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "comm/base/knobs.hpp"
+#include "comm/plan/print.hpp"
+#include "tools/cli/bench_shape.hpp"
+#include "tools/cli/exit_code.hpp"
+#include "tools/cli/explain_report.hpp"
+#include "tools/cli/line_rate.hpp"
+#include "tools/cli/node_spec.hpp"
+#include "tools/cli/subcommands.hpp"
+
+namespace isthmus::cli {
+namespace {
+
+struct ExplainOptions {
+    std::string collective;
+    std::string bytes = "32M";
+    std::string nodes = "1x2";
+    std::string order = "block";
+    std::string rate;
+    std::string type = "f32";
+    int root = 0;
+    std::string algorithm;
+    bool usesMalloc = false;
+    bool isJson = false;
+    bool isDot = false;
+};
+
+Result<ExplainQuestion> questionOf(const ExplainOptions& options) {
+    const Result<Collective> collective = collectiveNamed(options.collective);
+    if (!collective.ok()) return collective.status();
+    const Result<std::int64_t> bytes = parseBytes(options.bytes);
+    if (!bytes.ok()) return bytes.status().within("--bytes");
+    const Result<NodeSpec> nodes = NodeSpec::parse(options.nodes);
+    if (!nodes.ok()) return nodes.status();
+    const Result<NodeSpec::Order> order = NodeSpec::parseOrder(options.order);
+    if (!order.ok()) return order.status();
+    const Result<DataType> type = benchType(options.type);
+    if (!type.ok()) return type.status();
+    const Result<double> rate = parseLineRate(options.rate.empty() ? "none" : options.rate);
+    if (!rate.ok()) return rate.status();
+    if (options.root < 0 || options.root >= nodes->ranks()) {
+        return Status::invalidArgument(
+            fmt::format("--root {}: there are {} ranks", options.root, nodes->ranks()));
+    }
+    ExplainQuestion question;
+    question.collective = *collective;
+    question.type = *type;
+    question.bytes = static_cast<std::uint64_t>(*bytes);
+    question.root = options.root;
+    question.layout = Layout::of(nodes->nodeOfRank(*order));
+    question.layoutText = nodes->text();
+    question.isMapped = !options.usesMalloc;
+    question.lineBitsPerSecond = *rate;
+    question.algorithm = options.algorithm;
+    return question;
+}
+
+int explain(const ExplainOptions& options) {
+    const Result<ExplainQuestion> question = questionOf(options);
+    if (!question.ok()) return report("explain", question.status());
+    const Result<ExplainAnswer> answer = answerOf(*question);
+    if (!answer.ok()) return report("explain", answer.status());
+    if (options.isDot) {
+        fmt::print("{}", dotOf(answer->chosenPlans));
+    } else {
+        fmt::print(
+            "{}", options.isJson ? answerJson(*question, *answer) : answerText(*question, *answer));
+    }
+    return asInt(ExitCode::kOk);
+}
+
+}  // namespace
+
+void addExplain(CLI::App& app, Action& chosen) {
+    CLI::App* sub = app.add_subcommand(
+        "explain", "candidates for a collective: predicted time, bytes per card, bound, choice");
+    auto options = std::make_shared<ExplainOptions>();
+    sub->add_option("collective", options->collective,
+                    "all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, reduce, "
+                    "gather, scatter, barrier")
+        ->required();
+    sub->add_option("--bytes", options->bytes, "the whole operand, as nccl-tests counts: 25M")
+        ->capture_default_str();
+    sub->add_option("--nodes", options->nodes, "2x2, 3+2+1")->capture_default_str();
+    sub->add_option("--order", options->order, "rank order over nodes: block, round-robin")
+        ->capture_default_str();
+    sub->add_option("--rate", options->rate, "line of one node: 1gbit (10gbit is assumed)");
+    sub->add_option("--type", options->type, "element type")->capture_default_str();
+    sub->add_option("--root", options->root, "root rank")->capture_default_str();
+    sub->add_option("--algorithm", options->algorithm, "take this one instead of choosing");
+    sub->add_flag("--malloc", options->usesMalloc, "ordinary buffers: nodes stage");
+    sub->add_flag("--json", options->isJson, "print JSON");
+    sub->add_flag("--dot", options->isDot, "print the chosen plans for Graphviz");
+    sub->callback([options, &chosen] { chosen = [options] { return explain(*options); }; });
+}
+
+}  // namespace isthmus::cli

@@ -1,0 +1,130 @@
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tools/cli/explain_report.hpp"
+
+namespace isthmus::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string sizeText(std::uint64_t bytes) {
+    const double value = static_cast<double>(bytes);
+    if (bytes >= std::uint64_t{1} << 30) return fmt::format("{:.4g} GiB", value / 0x1p30);
+    if (bytes >= std::uint64_t{1} << 20) return fmt::format("{:.4g} MiB", value / 0x1p20);
+    if (bytes >= std::uint64_t{1} << 10) return fmt::format("{:.4g} KiB", value / 0x1p10);
+    return fmt::format("{} B", bytes);
+}
+
+std::string timeText(double seconds) {
+    if (seconds >= 1) return fmt::format("{:.3f} s", seconds);
+    if (seconds >= 1e-3) return fmt::format("{:.3f} ms", seconds * 1e3);
+    return fmt::format("{:.1f} us", seconds * 1e6);
+}
+
+const ExplainCandidate* chosenOf(const ExplainAnswer& answer) {
+    for (const ExplainCandidate& candidate : answer.candidates) {
+        if (candidate.algorithm.name == answer.chosen) return &candidate;
+    }
+    return nullptr;
+}
+
+std::string headText(const ExplainQuestion& question, const ExplainAnswer& answer) {
+    const std::size_t nodes = question.layout.nodes.size();
+    std::string text = fmt::format("{} of {} ({} bytes, {}) over {}: {} node{}, {} ranks\n",
+                                   nameOf(question.collective), sizeText(answer.operandBytes),
+                                   answer.operandBytes, nameOf(question.type), question.layoutText,
+                                   nodes, nodes == 1 ? "" : "s", question.layout.ranks());
+    if (nodes < 2) return text + "nothing crosses between nodes\n";
+    return text +
+           fmt::format(
+               "goodput of a card: {:.4g} MB/s ({})\nlower bound: {} bytes per card, {}\n",
+               answer.model.wireBytesPerSecond / 1e6,
+               question.lineBitsPerSecond > 0 ? "95.65 % of the line given" : "assumed: 10 Gbit/s",
+               answer.bound.busiest, timeText(answer.boundSeconds));
+}
+
+std::string candidateLine(const ExplainAnswer& answer, const ExplainCandidate& candidate) {
+    const bool isChosen = candidate.algorithm.name == answer.chosen;
+    const double bound = static_cast<double>(answer.bound.busiest);
+    const std::string ratio =
+        bound > 0 ? fmt::format("{:.3f}", static_cast<double>(candidate.busiest) / bound) : "-";
+    const std::string share =
+        bound > 0 ? fmt::format("{:.1f} %", 100 * answer.boundSeconds / candidate.seconds) : "-";
+    return fmt::format("{} {:<26} {:>12} {:>9} {:>14} {:>7} {:>8} {:>6}  {}\n",
+                       isChosen ? "*" : " ", candidate.algorithm.name, timeText(candidate.seconds),
+                       share, candidate.busiest, ratio, candidate.selection.segments,
+                       candidate.steps, candidate.algorithm.meaning);
+}
+
+Json nodesJson(const std::vector<WireBytes>& nodes) {
+    Json list = Json::array();
+    for (const WireBytes& node : nodes) {
+        list.push_back({{"egress", node.egress}, {"ingress", node.ingress}});
+    }
+    return list;
+}
+
+Json candidateJson(const ExplainAnswer& answer, const ExplainCandidate& candidate) {
+    const double bound = static_cast<double>(answer.bound.busiest);
+    Json json = {{"algorithm", candidate.algorithm.name},
+                 {"meaning", candidate.algorithm.meaning},
+                 {"source", candidate.algorithm.source},
+                 {"predicted_us", candidate.seconds * 1e6},
+                 {"wire_bytes", candidate.busiest},
+                 {"nodes", nodesJson(candidate.wireBytes)},
+                 {"segments", candidate.selection.segments},
+                 {"window", candidate.selection.window},
+                 {"steps", candidate.steps}};
+    json["of_bound"] =
+        bound > 0 && candidate.seconds > 0 ? Json(answer.boundSeconds / candidate.seconds) : Json();
+    json["bytes_over_bound"] =
+        bound > 0 ? Json(static_cast<double>(candidate.busiest) / bound) : Json();
+    return json;
+}
+
+}  // namespace
+
+std::string answerText(const ExplainQuestion& question, const ExplainAnswer& answer) {
+    std::string text = headText(question, answer);
+    text += fmt::format("\n  {:<26} {:>12} {:>9} {:>14} {:>7} {:>8} {:>6}\n", "algorithm",
+                        "predicted", "of bound", "bytes/card", "x bound", "segments", "steps");
+    for (const ExplainCandidate& candidate : answer.candidates) {
+        text += candidateLine(answer, candidate);
+    }
+    text += fmt::format("\nchosen: {}: {}\n", answer.chosen, answer.why);
+    const ExplainCandidate* chosen = chosenOf(answer);
+    if (chosen == nullptr || question.layout.nodes.size() < 2) return text;
+    text += "node      egress (bound)            ingress (bound)\n";
+    for (std::size_t node = 0; node < chosen->wireBytes.size(); ++node) {
+        const WireBytes& bytes = chosen->wireBytes[node];
+        const WireBytes& least = answer.bound.nodes[node];
+        text += fmt::format("{:<4} {:>11} ({:<11}) {:>12} ({:<11})\n", node, bytes.egress,
+                            least.egress, bytes.ingress, least.ingress);
+    }
+    return text;
+}
+
+std::string answerJson(const ExplainQuestion& question, const ExplainAnswer& answer) {
+    Json json = {{"collective", nameOf(question.collective)},
+                 {"bytes", answer.operandBytes},
+                 {"type", nameOf(question.type)},
+                 {"root", question.root},
+                 {"nodes", question.layout.nodes},
+                 {"mapped", question.isMapped},
+                 {"goodput_bytes_per_second", answer.model.wireBytesPerSecond},
+                 {"bound",
+                  {{"wire_bytes", answer.bound.busiest},
+                   {"time_us", answer.boundSeconds * 1e6},
+                   {"nodes", nodesJson(answer.bound.nodes)}}},
+                 {"candidates", Json::array()},
+                 {"choice", answer.chosen},
+                 {"why", answer.why}};
+    for (const ExplainCandidate& candidate : answer.candidates) {
+        json["candidates"].push_back(candidateJson(answer, candidate));
+    }
+    return json.dump(2) + "\n";
+}
+
+}  // namespace isthmus::cli

@@ -1,0 +1,110 @@
+#include "tools/cli/explain_report.hpp"
+
+#include <algorithm>
+
+#include "comm/cost/simulate.hpp"
+
+namespace isthmus::cli {
+namespace {
+
+Mapping mappingFor(const Algorithm& algorithm, bool isMapped) {
+    const auto has = [&](Mapping mapping) {
+        return std::find(algorithm.mappings.begin(), algorithm.mappings.end(), mapping) !=
+               algorithm.mappings.end();
+    };
+    if (isMapped && has(Mapping::kAll)) return Mapping::kAll;
+    if (has(Mapping::kShared)) return Mapping::kShared;
+    return has(Mapping::kAll) ? Mapping::kAll : Mapping::kNone;
+}
+
+Result<std::vector<Plan>> plansOf(const ExplainQuestion& question, const Algorithm& algorithm) {
+    std::vector<Plan> plans;
+    PlanRequest request;
+    request.collective = question.collective;
+    request.root = question.root;
+    request.mapping = mappingFor(algorithm, question.isMapped);
+    request.algorithm = algorithm.name;
+    for (Rank rank = 0; rank < question.layout.ranks(); ++rank) {
+        request.me = rank;
+        Result<Plan> plan = makePlan(question.layout, request);
+        if (!plan.ok()) return plan.status();
+        plans.push_back(std::move(*plan));
+    }
+    return plans;
+}
+
+CallShape shapeOf(const ExplainQuestion& question) {
+    return {question.collective, question.type, question.bytes, question.root, false};
+}
+
+Result<ExplainCandidate> candidateOf(const ExplainQuestion& question, const Algorithm& algorithm,
+                                     const std::vector<Plan>& plans, SelectorOptions options) {
+    options.algorithm = algorithm.name;
+    const Result<Selection> selection = select(shapeOf(question), question.layout, options);
+    if (!selection.ok()) return selection.status();
+    ExplainCandidate candidate;
+    candidate.algorithm = algorithm;
+    candidate.selection = *selection;
+    candidate.steps = plans.front().steps.size();
+    PlanCall call =
+        PlanCall::of(question.collective, question.type, question.bytes, question.layout.ranks());
+    const bool nothingStaged = mappingFor(algorithm, question.isMapped) == Mapping::kAll;
+    call.segments = nothingStaged ? selection->segmentsWhenMapped : selection->segments;
+    call.window = std::min(selection->window, call.segments);
+    candidate.selection.segments = call.segments;
+    candidate.wireBytes = wireBytesOfNodes(plans, question.layout, call);
+    for (const WireBytes& node : candidate.wireBytes) {
+        candidate.busiest = std::max(candidate.busiest, node.larger());
+    }
+    const Result<double> seconds = simulateSeconds(plans, question.layout, call, options.model);
+    if (!seconds.ok()) return seconds.status();
+    candidate.seconds = *seconds;
+    return candidate;
+}
+
+}  // namespace
+
+Result<ExplainAnswer> answerOf(const ExplainQuestion& question) {
+    ExplainAnswer answer;
+    SelectorOptions options;
+    if (question.lineBitsPerSecond > 0) {
+        options.model.wireBytesPerSecond = goodputOf(question.lineBitsPerSecond);
+    }
+    options.algorithm = question.algorithm;
+    const Result<Selection> chosen = select(shapeOf(question), question.layout, options);
+    if (!chosen.ok()) return chosen.status();
+    answer.chosen = chosen->algorithm;
+    answer.why = reasonOf(*chosen, shapeOf(question), question.layout, options);
+    answer.model = options.model;
+    const PlanCall call =
+        PlanCall::of(question.collective, question.type, question.bytes, question.layout.ranks());
+    const auto blocks = question.collective == Collective::kAllReduce ||
+                                question.collective == Collective::kBroadcast ||
+                                question.collective == Collective::kReduce
+                            ? 1u
+                            : static_cast<unsigned>(question.layout.ranks());
+    answer.operandBytes =
+        static_cast<std::uint64_t>(call.blockElements) * blocks * bytesOf(question.type);
+    answer.bound =
+        wireBound(question.collective, question.layout, answer.operandBytes, question.root);
+    answer.boundSeconds =
+        static_cast<double>(answer.bound.busiest) / answer.model.wireBytesPerSecond;
+    for (const Algorithm& algorithm : catalogue()) {
+        if (algorithm.collective != question.collective || !algorithm.fits(question.layout)) {
+            continue;
+        }
+        Result<std::vector<Plan>> plans = plansOf(question, algorithm);
+        if (!plans.ok()) return plans.status().within(algorithm.name);
+        Result<ExplainCandidate> candidate = candidateOf(question, algorithm, *plans, options);
+        if (!candidate.ok()) return candidate.status().within(algorithm.name);
+        answer.candidates.push_back(std::move(*candidate));
+        if (algorithm.name == answer.chosen) answer.chosenPlans = std::move(*plans);
+    }
+    std::stable_sort(answer.candidates.begin(), answer.candidates.end(),
+                     [](const ExplainCandidate& one, const ExplainCandidate& other) {
+                         return one.seconds < other.seconds;
+                     });
+    return answer;
+}
+
+}  // namespace isthmus::cli
