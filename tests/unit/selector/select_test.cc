@@ -1,0 +1,141 @@
+#include "comm/selector/select.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace isthmus {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::uint64_t kMegabyte = 1 << 20;
+
+Layout oneNode(int ranks) {
+    return Layout::of(std::vector<int>(static_cast<std::size_t>(ranks), 0));
+}
+
+Layout equalNodes(int nodes, int ranksOfNode) {
+    std::vector<int> nodeOf;
+    for (int rank = 0; rank < nodes * ranksOfNode; ++rank) nodeOf.push_back(rank / ranksOfNode);
+    return Layout::of(nodeOf);
+}
+
+Selection chosen(Collective collective, std::uint64_t bytes, const Layout& layout,
+                 const SelectorOptions& options = {}) {
+    CallShape call;
+    call.collective = collective;
+    call.bytes = bytes;
+    const Result<Selection> selection = select(call, layout, options);
+    EXPECT_TRUE(selection.ok()) << selection.status().what();
+    return selection.ok() ? *selection : Selection{};
+}
+
+TEST(Select, InOneNodeIsInlineForTinyCallsAndDirectForOthers) {
+    EXPECT_EQ(chosen(Collective::kAllReduce, 8, oneNode(4)).algorithm, "inline");
+    EXPECT_EQ(chosen(Collective::kAllReduce, 4096, oneNode(4)).algorithm, "inline");
+    EXPECT_EQ(chosen(Collective::kAllReduce, 4097, oneNode(4)).algorithm, "direct");
+    // What counts is what one rank puts in: 4 blocks of 4096.
+    EXPECT_EQ(chosen(Collective::kAllGather, 16384, oneNode(4)).algorithm, "inline");
+    EXPECT_EQ(chosen(Collective::kAllToAll, 16384, oneNode(4)).algorithm, "direct");
+}
+
+TEST(Select, CutsLargeCallsIntoSegments) {
+    const Selection large = chosen(Collective::kAllReduce, 64 * kMegabyte, equalNodes(2, 2));
+    EXPECT_EQ(large.segments, 64);
+    EXPECT_EQ(large.window, 3);
+    EXPECT_EQ(chosen(Collective::kAllReduce, kMegabyte, equalNodes(2, 2)).segments, 1);
+    EXPECT_EQ(chosen(Collective::kAllReduce, kMegabyte + 1, equalNodes(2, 2)).segments, 2);
+    EXPECT_EQ(chosen(Collective::kAllReduce, kMegabyte + 1, equalNodes(2, 2)).window, 2);
+    const Selection near = chosen(Collective::kAllReduce, 64 * kMegabyte, oneNode(4));
+    EXPECT_EQ(near.segments, 64);
+    EXPECT_EQ(near.segmentsWhenMapped, 1);
+    EXPECT_EQ(chosen(Collective::kBarrier, 0, equalNodes(2, 2)).segments, 1);
+}
+
+TEST(Select, OverNodesComposesLevels) {
+    EXPECT_EQ(chosen(Collective::kAllReduce, 64 * kMegabyte, equalNodes(2, 2)).algorithm,
+              "two_level_exchange");
+    EXPECT_EQ(chosen(Collective::kAllReduce, 64, equalNodes(2, 2)).algorithm, "two_level_doubling");
+    EXPECT_EQ(chosen(Collective::kAllReduce, 64 * kMegabyte, equalNodes(8, 2)).algorithm,
+              "two_level_ring");
+    EXPECT_EQ(chosen(Collective::kAllReduce, 64, equalNodes(8, 2)).algorithm, "two_level_exchange");
+    for (int index = 0; index < kCollectives; ++index) {
+        const Selection any = chosen(static_cast<Collective>(index), 123457, equalNodes(3, 2));
+        EXPECT_THAT(any.algorithm, testing::StartsWith("two_level_"));
+    }
+}
+
+// collectives.md 2.1: nodes of 8, 1, 1, 1 would send 24 blocks by exchange, 10 by ring.
+TEST(Select, RelaysBlocksWhenOneNodeIsLarge) {
+    const Layout skewed = Layout::of({0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3});
+    EXPECT_EQ(chosen(Collective::kAllGather, kMegabyte, skewed).algorithm, "two_level_ring");
+    EXPECT_EQ(chosen(Collective::kAllGather, kMegabyte, equalNodes(4, 2)).algorithm,
+              "two_level_exchange");
+}
+
+TEST(Select, DoesNotLookAtTheSizeOfAnAllToAllWithCounts) {
+    CallShape small;
+    small.collective = Collective::kAllToAll;
+    small.hasCounts = true;
+    small.bytes = 8;
+    CallShape large = small;
+    large.bytes = 64 * kMegabyte;
+    for (const Layout& layout : {oneNode(4), equalNodes(2, 2)}) {
+        EXPECT_EQ(*select(small, layout, {}), *select(large, layout, {}));
+        EXPECT_EQ(select(large, layout, {})->segments, 1);
+    }
+}
+
+TEST(Select, TakesWhatTheCallerAsksFor) {
+    SelectorOptions options;
+    options.algorithm = "ring";
+    EXPECT_EQ(chosen(Collective::kAllReduce, 8, equalNodes(2, 2), options).algorithm, "ring");
+    CallShape call;
+    call.collective = Collective::kAllReduce;
+    options.algorithm = "rong";
+    const Result<Selection> unknown = select(call, equalNodes(2, 2), options);
+    ASSERT_FALSE(unknown.ok());
+    EXPECT_EQ(unknown.status().code(), Status::Code::kInvalidArgument);
+    EXPECT_THAT(unknown.status().what(), HasSubstr("two_level_ring"));
+    options.algorithm = "direct";
+    EXPECT_FALSE(select(call, equalNodes(2, 2), options).ok());
+}
+
+TEST(SelectorOptions, ReadsTheGrammarOfItsKnobs) {
+    const std::span<const Knob> tables[] = {kSelectorKnobs};
+    Options knobs = Options::defaults(tables);
+    ASSERT_TRUE(SelectorOptions::from(knobs).ok());
+    EXPECT_EQ(SelectorOptions::from(knobs)->segmentBytes, 1 << 20);
+    ASSERT_TRUE(knobs.set("ISTHMUS_ALGORITHM", "all_reduce=ring,alltoall=pairwise", "test").ok());
+    ASSERT_TRUE(knobs.set("ISTHMUS_SEGMENT", "256K", "test").ok());
+    const Result<SelectorOptions> options = SelectorOptions::from(knobs);
+    ASSERT_TRUE(options.ok()) << options.status().what();
+    EXPECT_EQ(options->segmentBytes, 262144);
+    EXPECT_EQ(chosen(Collective::kAllReduce, 8, equalNodes(2, 2), *options).algorithm, "ring");
+    EXPECT_EQ(chosen(Collective::kAllToAll, 8, equalNodes(2, 2), *options).algorithm, "pairwise");
+    EXPECT_EQ(chosen(Collective::kBroadcast, 8, equalNodes(2, 2), *options).algorithm,
+              "two_level_chain");
+}
+
+TEST(SelectorOptions, NamesWhatIsKnown) {
+    const std::span<const Knob> tables[] = {kSelectorKnobs};
+    for (const auto& [text, known] :
+         {std::pair("all_reduce=rong", "two_level_ring"), std::pair("rong", "bruck"),
+          std::pair("al_reduce=ring", "reduce_scatter")}) {
+        Options knobs = Options::defaults(tables);
+        ASSERT_TRUE(knobs.set("ISTHMUS_ALGORITHM", text, "test").ok());
+        const Result<SelectorOptions> options = SelectorOptions::from(knobs);
+        ASSERT_FALSE(options.ok()) << text;
+        EXPECT_EQ(options.status().code(), Status::Code::kConfiguration);
+        EXPECT_THAT(options.status().what(), HasSubstr(known));
+    }
+}
+
+TEST(CollectiveNamed, TakesOtherSpellings) {
+    EXPECT_EQ(*collectiveNamed("alltoall"), Collective::kAllToAll);
+    EXPECT_EQ(*collectiveNamed("reduce-scatter"), Collective::kReduceScatter);
+    EXPECT_FALSE(collectiveNamed("all_gaze").ok());
+}
+
+}  // namespace
+}  // namespace isthmus
