@@ -6,7 +6,7 @@
 #include "comm/base/knobs.hpp"
 #include "comm/selector/select.hpp"
 #include "tools/cli/bench_shape.hpp"
-#include "tools/cli/line_rate.hpp"
+#include "tools/cluster/rate.hpp"
 
 namespace isthmus::cli {
 namespace {
@@ -172,7 +172,8 @@ Result<BenchTask> benchTask(const BenchOptions& options) {
     if (!ops.ok()) return ops.status();
     const Result<BenchFormat> format = benchFormatNamed(options.format);
     if (!format.ok()) return format.status();
-    const Result<double> rate = parseLineRate(options.rate.empty() ? "none" : options.rate);
+    const Result<cluster::Rate> rate =
+        cluster::Rate::parse(options.rate.empty() ? "none" : options.rate);
     if (!rate.ok()) return rate.status();
     ISTHMUS_TRY(checkNumbers(options));
     BenchTask task;
@@ -185,7 +186,7 @@ Result<BenchTask> benchTask(const BenchOptions& options) {
     task.types = *types;
     task.ops = reduces(*collective) ? *ops : std::vector<ReduceOp>{ReduceOp::kSum};
     task.format = *format;
-    task.lineBitsPerSecond = *rate;
+    task.lineBitsPerSecond = static_cast<double>(rate->bitsPerSecond);
     return task;
 }
 

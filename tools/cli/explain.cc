@@ -8,9 +8,9 @@
 #include "tools/cli/bench_shape.hpp"
 #include "tools/cli/exit_code.hpp"
 #include "tools/cli/explain_report.hpp"
-#include "tools/cli/line_rate.hpp"
 #include "tools/cli/node_spec.hpp"
 #include "tools/cli/subcommands.hpp"
+#include "tools/cluster/rate.hpp"
 
 namespace isthmus::cli {
 namespace {
@@ -40,7 +40,8 @@ Result<ExplainQuestion> questionOf(const ExplainOptions& options) {
     if (!order.ok()) return order.status();
     const Result<DataType> type = benchType(options.type);
     if (!type.ok()) return type.status();
-    const Result<double> rate = parseLineRate(options.rate.empty() ? "none" : options.rate);
+    const Result<cluster::Rate> rate =
+        cluster::Rate::parse(options.rate.empty() ? "none" : options.rate);
     if (!rate.ok()) return rate.status();
     if (options.root < 0 || options.root >= nodes->ranks()) {
         return Status::invalidArgument(
@@ -54,7 +55,7 @@ Result<ExplainQuestion> questionOf(const ExplainOptions& options) {
     question.layout = Layout::of(nodes->nodeOfRank(*order));
     question.layoutText = nodes->text();
     question.isMapped = !options.usesMalloc;
-    question.lineBitsPerSecond = *rate;
+    question.lineBitsPerSecond = static_cast<double>(rate->bitsPerSecond);
     question.algorithm = options.algorithm;
     return question;
 }

@@ -42,6 +42,7 @@ int run(int argc, char** argv) {
     addInfo(app, chosen);
     addRun(app, chosen, line);
     addCluster(app, chosen, line);
+    addExplain(app, chosen);
 
     const int parsed = parse(app, line.ours);
     return chosen ? chosen() : parsed;

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "tools/cli/line_rate.hpp"
-
 namespace isthmus::cli {
 namespace {
 
@@ -39,16 +37,6 @@ TEST(BenchType, KnowsBothSpellings) {
     const Result<DataType> unknown = benchType("flaot");
     ASSERT_FALSE(unknown.ok());
     EXPECT_NE(unknown.status().what().find("bfloat16"), std::string::npos);
-}
-
-TEST(LineRate, ReadsTheGrammarOfTc) {
-    EXPECT_DOUBLE_EQ(*parseLineRate("1gbit"), 1e9);
-    EXPECT_DOUBLE_EQ(*parseLineRate("2.5Gbit/s"), 2.5e9);
-    EXPECT_DOUBLE_EQ(*parseLineRate("500mbit"), 5e8);
-    EXPECT_DOUBLE_EQ(*parseLineRate("none"), 0);
-    for (const char* wrong : {"", "gbit", "5", "5gb", "-1gbit", "0gbit", "nan", "infgbit"}) {
-        EXPECT_FALSE(parseLineRate(wrong).ok()) << wrong;
-    }
 }
 
 }  // namespace
