@@ -172,9 +172,18 @@ Result<const Algorithm*> chooseEntry(const CallShape& call, const Layout& layout
     return entry;
 }
 
-int segmentsOf(const CallShape& call, const SelectorOptions& options) {
-    const auto segment =
-        static_cast<std::uint64_t>(std::max<std::int64_t>(options.segmentBytes, 1));
+// Between nodes even a call of one segment's size gains from being cut: its part inside the node
+// then runs beside the wire, and a chain of nodes fills. Four passes hide three quarters of that;
+// pieces below 256 KiB would cost more in messages than they hide.
+std::uint64_t segmentBytesFor(const CallShape& call, const Layout& layout,
+                              const SelectorOptions& options) {
+    constexpr std::uint64_t kLeast = 256 << 10;
+    const auto most = static_cast<std::uint64_t>(std::max<std::int64_t>(options.segmentBytes, 1));
+    return layout.nodes.size() < 2 ? most : std::min(most, std::max(kLeast, call.bytes / 4));
+}
+
+int segmentsOf(const CallShape& call, const Layout& layout, const SelectorOptions& options) {
+    const std::uint64_t segment = segmentBytesFor(call, layout, options);
     const bool isWhole = call.hasCounts && call.collective == Collective::kAllToAll;
     if (isWhole || call.collective == Collective::kBarrier || call.bytes <= segment) return 1;
     return static_cast<int>(std::min(1 + (call.bytes - 1) / segment, kMostSegments));
@@ -188,7 +197,7 @@ Result<Selection> select(const CallShape& call, const Layout& layout,
     if (!entry.ok()) return entry.status();
     Selection selection;
     selection.algorithm = std::string((*entry)->name);
-    selection.segments = (*entry)->name == "inline" ? 1 : segmentsOf(call, options);
+    selection.segments = (*entry)->name == "inline" ? 1 : segmentsOf(call, layout, options);
     selection.window = std::clamp(options.window, 1, selection.segments);
     selection.segmentsWhenMapped = layout.nodes.size() == 1 ? 1 : selection.segments;
     return selection;

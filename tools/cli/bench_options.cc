@@ -44,7 +44,9 @@ Result<std::vector<ReduceOp>> opsOf(const std::string& name) {
 
 Result<std::uint64_t> sizeOf(const char* option, const std::string& text) {
     const Result<std::int64_t> bytes = parseBytes(text);
-    if (!bytes.ok()) return bytes.status().within(option);
+    if (!bytes.ok()) {
+        return Status::invalidArgument(std::string(option) + ": " + bytes.status().what());
+    }
     return static_cast<std::uint64_t>(*bytes);
 }
 

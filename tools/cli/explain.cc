@@ -33,7 +33,7 @@ Result<ExplainQuestion> questionOf(const ExplainOptions& options) {
     const Result<Collective> collective = collectiveNamed(options.collective);
     if (!collective.ok()) return collective.status();
     const Result<std::int64_t> bytes = parseBytes(options.bytes);
-    if (!bytes.ok()) return bytes.status().within("--bytes");
+    if (!bytes.ok()) return Status::invalidArgument("--bytes: " + bytes.status().what());
     const Result<NodeSpec> nodes = NodeSpec::parse(options.nodes);
     if (!nodes.ok()) return nodes.status();
     const Result<NodeSpec::Order> order = NodeSpec::parseOrder(options.order);
@@ -50,7 +50,8 @@ Result<ExplainQuestion> questionOf(const ExplainOptions& options) {
     ExplainQuestion question;
     question.collective = *collective;
     question.type = *type;
-    question.bytes = static_cast<std::uint64_t>(*bytes);
+    const bool isBarrier = *collective == Collective::kBarrier;
+    question.bytes = isBarrier ? 0 : static_cast<std::uint64_t>(*bytes);
     question.root = options.root;
     question.layout = Layout::of(nodes->nodeOfRank(*order));
     question.layoutText = nodes->text();

@@ -96,12 +96,13 @@ std::string answerText(const ExplainQuestion& question, const ExplainAnswer& ans
     text += fmt::format("\nchosen: {}: {}\n", answer.chosen, answer.why);
     const ExplainCandidate* chosen = chosenOf(answer);
     if (chosen == nullptr || question.layout.nodes.size() < 2) return text;
-    text += "node      egress (bound)            ingress (bound)\n";
+    text += fmt::format("{:<6}{:>14}{:>14}{:>14}{:>14}\n", "node", "egress", "least", "ingress",
+                        "least");
     for (std::size_t node = 0; node < chosen->wireBytes.size(); ++node) {
         const WireBytes& bytes = chosen->wireBytes[node];
         const WireBytes& least = answer.bound.nodes[node];
-        text += fmt::format("{:<4} {:>11} ({:<11}) {:>12} ({:<11})\n", node, bytes.egress,
-                            least.egress, bytes.ingress, least.ingress);
+        text += fmt::format("{:<6}{:>14}{:>14}{:>14}{:>14}\n", node, bytes.egress, least.egress,
+                            bytes.ingress, least.ingress);
     }
     return text;
 }

@@ -43,9 +43,13 @@ TEST(Select, CutsLargeCallsIntoSegments) {
     const Selection large = chosen(Collective::kAllReduce, 64 * kMegabyte, equalNodes(2, 2));
     EXPECT_EQ(large.segments, 64);
     EXPECT_EQ(large.window, 3);
-    EXPECT_EQ(chosen(Collective::kAllReduce, kMegabyte, equalNodes(2, 2)).segments, 1);
-    EXPECT_EQ(chosen(Collective::kAllReduce, kMegabyte + 1, equalNodes(2, 2)).segments, 2);
-    EXPECT_EQ(chosen(Collective::kAllReduce, kMegabyte + 1, equalNodes(2, 2)).window, 2);
+    EXPECT_EQ(chosen(Collective::kAllReduce, 4 * kMegabyte, equalNodes(2, 2)).segments, 4);
+    EXPECT_EQ(chosen(Collective::kAllReduce, kMegabyte, equalNodes(2, 2)).segments, 4);
+    EXPECT_EQ(chosen(Collective::kAllReduce, kMegabyte / 2, equalNodes(2, 2)).segments, 2);
+    EXPECT_EQ(chosen(Collective::kAllReduce, kMegabyte / 2, equalNodes(2, 2)).window, 2);
+    EXPECT_EQ(chosen(Collective::kAllReduce, kMegabyte / 4, equalNodes(2, 2)).segments, 1);
+    EXPECT_EQ(chosen(Collective::kAllReduce, kMegabyte, oneNode(4)).segments, 1);
+    EXPECT_EQ(chosen(Collective::kAllReduce, kMegabyte + 1, oneNode(4)).segments, 2);
     const Selection near = chosen(Collective::kAllReduce, 64 * kMegabyte, oneNode(4));
     EXPECT_EQ(near.segments, 64);
     EXPECT_EQ(near.segmentsWhenMapped, 1);
