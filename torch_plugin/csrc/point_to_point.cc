@@ -1,10 +1,9 @@
-#include <algorithm>
 #include <chrono>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "torch_plugin/csrc/backend.hpp"
+#include "torch_plugin/csrc/store_adapter.hpp"
 
 namespace isthmus::glue {
 namespace {
@@ -12,26 +11,9 @@ namespace {
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-/// The store is asked in steps this long, so that one missing rank does not hide the next.
-constexpr auto kStoreStep = milliseconds(100);
-
 void checkPeer(int peer, int ranks, const char* operation) {
     TORCH_CHECK_VALUE(peer >= 0 && peer < ranks, "isthmus: ", operation, ": rank ", peer,
                       " is not in this group of ", ranks);
-}
-
-/// Waits for a key of `store`; false when it is not there at `until`. A store that fails throws.
-bool waitForKey(c10d::Store& store, const std::string& key, Clock::time_point until) {
-    while (!store.check({key})) {
-        const auto left = std::chrono::duration_cast<milliseconds>(until - Clock::now());
-        if (left.count() <= 0) return false;
-        try {
-            store.wait({key}, std::min(left, kStoreStep));
-        } catch (const c10::Error&) {
-            continue;  // its way to say "not yet"; a broken store fails the check above
-        }
-    }
-    return true;
 }
 
 std::string listOf(const std::vector<int>& ranks) {
@@ -105,7 +87,7 @@ void Backend::monitoredBarrier(const c10d::BarrierOptions& options, bool waitFor
     if (rank_ != 0) {
         store->set(keyOf(rank_), std::string("here"));
         // Rank 0 may need its whole limit before it can name who is missing.
-        const bool answered = waitForKey(*store, prefix + "verdict", began + limit + limit / 2);
+        const bool answered = waitInStore(*store, prefix + "verdict", began + limit + limit / 2);
         const bool passed = answered && store->get_to_str(prefix + "verdict") == "all";
         TORCH_CHECK_WITH(DistBackendError, passed, "[Rank ", globalRank(rank_),
                          "]: successfully reached monitoredBarrier, but received errors while "
@@ -115,7 +97,7 @@ void Backend::monitoredBarrier(const c10d::BarrierOptions& options, bool waitFor
     }
     std::vector<int> missing;
     for (int rank = 1; rank < size_; ++rank) {
-        if (waitForKey(*store, keyOf(rank), began + limit)) continue;
+        if (waitInStore(*store, keyOf(rank), began + limit)) continue;
         missing.push_back(globalRank(rank));
         if (!waitForAll) break;
     }

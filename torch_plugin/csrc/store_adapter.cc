@@ -1,8 +1,10 @@
 #include "torch_plugin/csrc/store_adapter.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace isthmus::glue {
@@ -51,16 +53,13 @@ int setKey(void* context, const char* key, const void* data, size_t bytes) {
     });
 }
 
-/// Waits for `key`. A store reports its own deadline by an exception, so the key itself decides.
+/// Asks again and again instead of calling the store's own wait: that one keeps the connection
+/// busy, cannot be given up early, and writes two lines of warning whenever its time is over.
 int waitForKey(Adapter& adapter, const std::string& key, std::int64_t limit_ms) {
-    if (adapter.has(key)) return kDone;
-    if (limit_ms <= 0) return kNotThere;
-    try {
-        adapter.store().wait({key}, std::chrono::milliseconds(limit_ms));
-        return kDone;
-    } catch (...) {
-        return adapter.has(key) ? kDone : kNotThere;
-    }
+    return waitInStore(adapter.store(), key,
+                       std::chrono::steady_clock::now() + std::chrono::milliseconds(limit_ms))
+               ? kDone
+               : kNotThere;
 }
 
 int getKey(void* context, const char* key, int64_t limit_ms, isthmusBytesSink sink,
@@ -93,6 +92,20 @@ void releaseAdapter(void* context) {
 }
 
 }  // namespace
+
+bool waitInStore(c10d::Store& store, const std::string& key,
+                 std::chrono::steady_clock::time_point until) {
+    // A start-up waits for processes, not for bytes: 20 ms are not seen, and hundreds of ranks
+    // asking that often are nothing to a store.
+    constexpr auto kLongestPause = std::chrono::milliseconds(20);
+    auto pause = std::chrono::microseconds(200);
+    while (!store.check({key})) {
+        if (std::chrono::steady_clock::now() >= until) return false;
+        std::this_thread::sleep_for(pause);
+        pause = std::min<std::chrono::microseconds>(2 * pause, kLongestPause);
+    }
+    return true;
+}
 
 StoreAdapter adaptStore(c10::intrusive_ptr<c10d::Store> store) {
     return {{sizeof(isthmusStoreCallbacks_t), setKey, getKey, hasKey, eraseKey, releaseAdapter},

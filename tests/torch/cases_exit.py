@@ -1,0 +1,80 @@
+"""Programs as users write them: started as processes, judged by exit code and output."""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+BEGIN = """
+import os, sys, torch, torch.distributed as dist
+import isthmus.torch
+isthmus.torch.register()
+rank = int(sys.argv[1])
+dist.init_process_group("isthmus", init_method="file://" + sys.argv[2], rank=rank, world_size=2)
+mine = torch.full((10,), 1.0)
+dist.all_reduce(mine)
+assert mine[0] == 2
+"""
+
+# name -> (code after the beginning, exit code, text that the last line of stderr must have)
+SCRIPTS = {
+    "exit: destroy": ("dist.destroy_process_group()", 0, None),
+    "exit: without destroy": ("", 0, None),
+    "exit: sys.exit with a call pending": (
+        "kept = dist.all_reduce(torch.ones(1 << 20), async_op=True); sys.exit(0)",
+        0,
+        None,
+    ),
+    "exit: pending future with a callback": (
+        "dist.all_reduce(torch.ones(9), async_op=True).get_future().then(lambda f: f.value())",
+        0,
+        None,
+    ),
+    "exit: unhandled exception": ("raise ValueError('mine')", 1, "ValueError: mine"),
+    "exit: os._exit": ("os._exit(0)", 0, None),
+}
+
+
+def _shared_memory():
+    return {name for name in os.listdir("/dev/shm") if "isthmus" in name}
+
+
+def run(name):
+    code, wanted, last = SCRIPTS[name]
+    before = _shared_memory()
+    with tempfile.TemporaryDirectory(prefix="isthmus-exit-") as folder:
+        command = [sys.executable, "-c", BEGIN + code]
+        processes = [
+            subprocess.Popen(
+                [*command, str(rank), os.path.join(folder, "rendezvous")],
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for rank in range(2)
+        ]
+        wrong = []
+        for rank, process in enumerate(processes):
+            try:
+                _, errors = process.communicate(timeout=90)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                _, errors = process.communicate()
+                wrong.append(f"process {rank} hung")
+            wrong += _judge(rank, process.returncode, errors, wanted, last)
+    left = _shared_memory() - before
+    if left:
+        wrong.append(f"left in /dev/shm: {sorted(left)}")
+    return ("fail", "\n".join(wrong)) if wrong else ("ok", "")
+
+
+def _judge(rank, code, errors, wanted, last):
+    wrong = []
+    if code != wanted:
+        wrong.append(f"process {rank} ended with {code}, wanted {wanted}: {errors[-600:]}")
+    if re.search("Segmentation|terminate called|Fatal Python error", errors):
+        wrong.append(f"process {rank} crashed: {errors[-600:]}")
+    if last is not None and last not in (errors.strip().splitlines() or [""])[-1]:
+        wrong.append(f"process {rank}: the last line has no {last!r}: {errors[-600:]}")
+    return wrong
