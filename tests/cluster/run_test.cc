@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <chrono>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -191,6 +192,29 @@ TEST(Run, RefusesWhatItDoesNotUnderstand) {
     EXPECT_THAT(isthmus({"run", "--nods", "2x2", "true"}).error,
                 HasSubstr("did you mean --nodes?"));
     EXPECT_THAT(isthmus({"clustr"}).error, HasSubstr("did you mean cluster?"));
+}
+
+TEST(Info, TellsTheMachineAndTheOptionsAsJson) {
+    const nlohmann::json facts =
+        nlohmann::json::parse(isthmus({"info", "--json"}).output, nullptr, false);
+    ASSERT_TRUE(facts.is_object());
+    for (const char* member : {"version", "node", "transports", "launch", "versions", "options"}) {
+        EXPECT_TRUE(facts.contains(member)) << member;
+    }
+    const Ended list = isthmus({"info", "--options"});
+    EXPECT_EQ(list.exitCode, 0);
+    EXPECT_THAT(list.output, HasSubstr("ISTHMUS_INTERFACE"));
+    EXPECT_EQ(isthmus({"--version"}).output,
+              "isthmus " + facts["version"].get<std::string>() + "\n");
+}
+
+TEST(Info, RefusesAValueOfAWrongFormAndNamesWhatIsUnknown) {
+    Program wrong({"env", "ISTHMUS_WINDOW=abc", isthmusProgram(), "info"});
+    EXPECT_EQ(wrong.wait(), 6);
+    EXPECT_THAT(wrong.error(), testing::AllOf(HasSubstr("ISTHMUS_WINDOW"), HasSubstr("abc")));
+    Program unknown({"env", "ISTHMUS_INTERFAC=eth0", isthmusProgram(), "info", "--options"});
+    EXPECT_EQ(unknown.wait(), 0);
+    EXPECT_THAT(unknown.error(), HasSubstr("did you mean ISTHMUS_INTERFACE?"));
 }
 
 }  // namespace
