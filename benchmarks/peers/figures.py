@@ -1,0 +1,93 @@
+"""The figures that the project promises, measured in one run, each beside its limit."""
+import statistics
+
+from sides import Unavailable, placement_of
+
+MEGABYTE = 1 << 20
+
+
+def _row(what, value, limit, unit, is_least, detail=""):
+    holds = value >= limit if is_least else value <= limit
+    return {"what": what, "value": value, "limit": limit, "unit": unit, "at": "least" if is_least else "most",
+            "holds": holds, "detail": detail}
+
+
+def _torch(sides, say):
+    say("torch, 4 ranks, 64 MB: gloo and isthmus in turn")
+    names = {"all_reduce": 5, "reduce_scatter": 8}
+    results = sides.torch(names, 64 * MEGABYTE, 4)
+    for name, limit in names.items():
+        result = results[name]
+        ratio = result["gloo_us"] / result["isthmus_us"]
+        detail = f"gloo {result['gloo_us'] / 1e3:.1f} ms, isthmus {result['isthmus_us'] / 1e3:.1f} ms"
+        yield _row(f"torch {name} 64 MB, 4 ranks, gloo / ours", ratio, limit, "x", True, detail)
+
+
+def _openmpi(sides, say, rounds=5):
+    say("C API, arena, 2 ranks, 1 MB against Open MPI")
+    ours, theirs = [], []
+    for _ in range(rounds):
+        ours.append(sides.isthmus("all_reduce", MEGABYTE, 2)["p50_us"])
+        theirs.append(sides.openmpi("all_reduce", MEGABYTE, 2)["p50_us"])
+    mine, peer = statistics.median(ours), statistics.median(theirs)
+    yield _row("all_reduce 1 MB, 2 ranks, Open MPI / ours", peer / mine, 4, "x", True,
+               f"Open MPI {peer:.1f} us, isthmus {mine:.1f} us")
+
+
+def _nodes(sides, say):
+    for name in ("all_reduce", "all_gather", "reduce_scatter", "all_to_all"):
+        say(f"{name} 64 MB over 2x2 at 5 Gbit/s")
+        half = sides.over_nodes(name, 64 * MEGABYTE, "2x2", "5gbit")
+        detail = f"{half['time'] / 1e3:.1f} ms, bound {half['bound_time'] / 1e3:.1f} ms, " \
+                 f"{half['wire_bytes']} of {half['wire_bound_bytes']} bytes a card"
+        yield _row(f"{name} 64 MB, 2x2 at 5 Gbit/s, share of bound", 100 * half["of_bound"], 85, "%", True, detail)
+
+
+def _latency(sides, say):
+    say("all_reduce 8 B, 4 ranks")
+    stats = [sides.isthmus("all_reduce", 8, 4) for _ in range(3)]
+    best = min(stats, key=lambda one: one["p50_us"])
+    yield _row("all_reduce 8 B, 4 ranks, blocking", best["p50_us"], 10, "us", False,
+               f"p99 {best['p99_us']:.1f} us, most {best['max_us']:.0f} us")
+
+
+def _communicators(sides, say):
+    say("1000 communicators")
+    result = sides.communicators(1000)
+    detail = f"grew by {result['descriptors']} descriptors, {result['threads']} threads, " \
+             f"{result['resident_kb']} KB"
+    row = _row("1000 communicators of 2-4 ranks", result["seconds"], 10, "s", False, detail)
+    grew = result["descriptors"] > 0 or result["threads"] > 0 or result["resident_kb"] > 8192
+    row["holds"] = row["holds"] and not grew
+    yield row
+
+
+def measure(sides, say):
+    """Every figure; one that cannot be measured here has no value and says why."""
+    rows = []
+    for part in (_torch, _openmpi, _nodes, _latency, _communicators):
+        before = sides.probe()
+        try:
+            found = list(part(sides, say))
+        except Unavailable as reason:
+            found = [{"what": part.__name__.strip("_"), "value": None, "holds": None, "detail": str(reason)}]
+        after = sides.probe()
+        for row in found:
+            row["placement"] = [placement_of(before), placement_of(after)]
+        rows += found
+    return rows
+
+
+def text(rows):
+    lines = [f"{'figure':<52} {'measured':>10} {'limit':>10}        placement"]
+    for row in rows:
+        place = "-".join(dict.fromkeys(row["placement"]))
+        if row["value"] is None:
+            lines.append(f"{row['what']:<52} {'-':>10} {'':>10}        {place:<9} {row['detail']}")
+            continue
+        sign = ">=" if row["at"] == "least" else "<="
+        verdict = "ok" if row["holds"] else "MISSED"
+        measured = f"{row['value']:.2f} {row['unit']}"
+        limit = f"{sign} {row['limit']} {row['unit']}"
+        lines.append(f"{row['what']:<52} {measured:>10} {limit:>10} {verdict:<6} {place:<9} {row['detail']}")
+    return "\n".join(lines)

@@ -1,0 +1,127 @@
+"""The programs that are compared: how each is built, started and read. Times are microseconds."""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+
+# Half round trips of a flag between two threads: shared cache below, two caches above.
+FAR_NANOSECONDS = 150
+# More than a scheduler's wake-up: the machine had other work.
+BUSY_NANOSECONDS = 1500
+
+
+class Unavailable(Exception):
+    """A side that cannot run here, and why."""
+
+
+def iterations_for(size):
+    """Enough for a median, few enough that a row stays within a second or two."""
+    if size <= 1 << 16:
+        return 1000
+    if size <= 1 << 20:
+        return 200
+    return 20 if size <= 1 << 24 else 8
+
+
+class Sides:
+    def __init__(self, program=None, build=None, limit=120):
+        self.build = build or os.path.join(ROOT, "build")
+        self.program = program or self._program()
+        self.limit = limit
+        self._folder = tempfile.TemporaryDirectory(prefix="isthmus-peers-")
+        self._built = {}
+
+    def _program(self):
+        local = os.path.join(self.build, "tools", "cli", "isthmus")
+        found = local if os.path.exists(local) else shutil.which("isthmus")
+        if not found:
+            raise Unavailable(f"no program isthmus: neither {local} nor on PATH")
+        return found
+
+    def _run(self, command, limit=None):
+        done = subprocess.run(command, capture_output=True, text=True, timeout=limit or self.limit)
+        if done.returncode != 0:
+            tail = (done.stderr or done.stdout).strip().splitlines()[-3:]
+            raise Unavailable(f"{' '.join(command[:6])} ... ended with {done.returncode}: {' | '.join(tail)}")
+        return done.stdout
+
+    def _compiled(self, name, compiler, *flags):
+        """Builds one file of this folder, once."""
+        if name not in self._built:
+            if not shutil.which(compiler):
+                raise Unavailable(f"{compiler} is not installed")
+            target = os.path.join(self._folder.name, os.path.splitext(name)[0])
+            self._run([compiler, *flags, "-O2", os.path.join(HERE, name), "-o", target])
+            self._built[name] = target
+        return self._built[name]
+
+    def probe(self):
+        """Nanoseconds of a flag's half round trip: which placement the processors have now."""
+        built = os.path.join(self.build, "benchmarks", "peers", "placement_probe")
+        program = built if os.path.exists(built) else self._compiled("placement_probe.cc", "c++", "-std=c++20", "-pthread")
+        return min(float(self._run([program])) for _ in range(3))
+
+    def isthmus(self, collective, size, ranks, memory="arena"):
+        """Median of the slowest rank's times through the C API."""
+        count = iterations_for(size)
+        document = self._bench(collective, size, [f"--{memory}", "--ranks", str(ranks)], count)
+        return document["results"][0]["out_of_place_per_iter"]
+
+    def over_nodes(self, collective, size, nodes, rate):
+        """One result with its wire fields, over emulated nodes; its better half."""
+        arguments = ["--wire", "--nodes", nodes, "--rate", rate]
+        document = self._bench(collective, size, arguments, iterations_for(size))
+        row = document["results"][0]
+        return max((row["out_of_place"], row["in_place"]), key=lambda half: half["of_bound"] or 0)
+
+    def _bench(self, collective, size, arguments, count):
+        command = [self.program, "bench", collective, "-b", str(size), "-e", str(size), "-n", str(count)]
+        command += ["-w", str(max(2, count // 10)), "-c", "0", "-I", "--format", "json", *arguments]
+        return json.loads(self._run(command))
+
+    def openmpi(self, collective, size, ranks):
+        program = self._compiled("mpi_peer.c", "mpicc", "-std=gnu11")
+        if not shutil.which("mpirun"):
+            raise Unavailable("mpirun is not installed")
+        count = iterations_for(size)
+        command = ["mpirun", "--allow-run-as-root", "--bind-to", "none", "-n", str(ranks)]
+        if ranks > len(os.sched_getaffinity(0)):
+            command.insert(1, "--oversubscribe")  # it then yields instead of spinning
+        command += [program, collective, str(max(2, count // 10)), str(count), str(size)]
+        return json.loads(self._run(command))
+
+    def torch(self, collectives, size, ranks, nodes=None, rate=None, iterations=10):
+        """gloo and isthmus in turn in the same processes: {collective: {gloo_us, isthmus_us}}."""
+        python = self._python_with_torch()
+        where = ["-n", str(ranks)] if nodes is None else ["--nodes", nodes, "--rate", rate]
+        command = [self.program, "run", *where, "--no-prefix", "--", python, os.path.join(HERE, "torch_peer.py")]
+        command += ["--collectives", ",".join(collectives), "--bytes", str(size), "--iterations", str(iterations)]
+        lines = self._run(command, 300).splitlines()
+        results = [json.loads(line) for line in lines if line.startswith("{")]
+        return {result["collective"]: result for result in results}
+
+    def _python_with_torch(self):
+        beside = os.path.join(ROOT, ".venv", "bin", "python")
+        for python in (sys.executable, beside):
+            if os.path.exists(python):
+                test = [python, "-c", "import torch, isthmus.torch"]
+                if subprocess.run(test, capture_output=True, timeout=60).returncode == 0:
+                    return python
+        raise Unavailable("no Python here has both torch and isthmus")
+
+    def communicators(self, count):
+        program = os.path.join(self.build, "benchmarks", "peers", "communicators")
+        if not os.path.exists(program):
+            raise Unavailable(f"{program} is not built")
+        return json.loads(self._run([self.program, "run", "-n", "4", "--no-prefix", "--", program, str(count)]))
+
+
+def placement_of(nanoseconds):
+    if nanoseconds > BUSY_NANOSECONDS:
+        return "busy"
+    return "far" if nanoseconds > FAR_NANOSECONDS else "near"

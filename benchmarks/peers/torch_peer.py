@@ -1,0 +1,73 @@
+"""Times torch collectives over gloo and isthmus in the same processes, iteration by iteration in turn.
+
+Started as ranks (isthmus run, torchrun). Rank 0 prints one JSON line per collective with the median, over
+iterations, of the slowest rank.
+
+usage: torch_peer.py --collectives all_reduce,reduce_scatter --bytes 67108864 --iterations 10
+"""
+import argparse
+import json
+import statistics
+import time
+
+import torch
+import torch.distributed as dist
+
+
+def operation(name, group, whole, block):
+    """A call without arguments; `whole` is the nccl-tests operand, `block` one rank's part of it."""
+    calls = {
+        "all_reduce": lambda: dist.all_reduce(whole, group=group),
+        "all_gather": lambda: dist.all_gather_into_tensor(whole, block, group=group),
+        "reduce_scatter": lambda: dist.reduce_scatter_tensor(block, whole, group=group),
+        "all_to_all": lambda: dist.all_to_all_single(torch.empty_like(whole), whole, group=group),
+        "broadcast": lambda: dist.broadcast(whole, 0, group=group),
+    }
+    return calls[name]
+
+
+def slowest(seconds, group):
+    times = torch.tensor(seconds, dtype=torch.float64)
+    dist.all_reduce(times, op=dist.ReduceOp.MAX, group=group)
+    return times.tolist()
+
+
+def measure(name, groups, size, iterations):
+    elements = size // 4
+    ranks = dist.get_world_size()
+    seconds = {backend: [] for backend in groups}
+    for iteration in range(-1, iterations):  # -1 warms up
+        for backend, group in groups.items():
+            whole = torch.rand(elements)
+            block = torch.rand(elements // ranks)
+            call = operation(name, group, whole, block)
+            dist.barrier(group=groups["gloo"])
+            start = time.perf_counter()
+            call()
+            if iteration >= 0:
+                seconds[backend].append(time.perf_counter() - start)
+    result = {"collective": name, "bytes": size}
+    for backend in groups:
+        result[backend + "_us"] = 1e6 * statistics.median(slowest(seconds[backend], groups["gloo"]))
+    return result
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--collectives", default="all_reduce,reduce_scatter")
+    parser.add_argument("--bytes", default="67108864")
+    parser.add_argument("--iterations", type=int, default=10)
+    args = parser.parse_args()
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo")
+    groups = {"gloo": dist.group.WORLD, "isthmus": dist.new_group(backend="isthmus")}
+    for name in args.collectives.split(","):
+        for size in args.bytes.split(","):
+            result = measure(name, groups, int(size), args.iterations)
+            if dist.get_rank() == 0:
+                print(json.dumps(result), flush=True)
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
