@@ -108,7 +108,7 @@ def run_suite(suite, names):
             print(f"{suite}: {name} did not run")
             total["failed"] += 1
             continue
-        own = [group for group in groups if group.get("name", "").startswith(f"isthmus.{name}.")]
+        own = [group for group in groups if f".{record['name']}." in group.get("name", "")]
         counts, why = count_gtest(own) if own else count_printed(name, record)
         if record["result"] not in GOOD and not counts["failed"]:
             print(f"{suite}: {name} ended as {record['result']} although no case of it failed")
