@@ -155,6 +155,7 @@ def whole_state(model, optimizer):
 
 def save(path, model, optimizer, losses):
     model_state, optimizer_state = whole_state(model, optimizer)
+    losses = mean_of_ranks(losses)
     if dist.get_rank() == 0:
         partial = f"{path}.partial"
         torch.save({"model": model_state, "optimizer": optimizer_state, "losses": losses}, partial)
@@ -162,7 +163,7 @@ def save(path, model, optimizer, losses):
 
 
 def load(path, model, optimizer):
-    """Takes the checkpoint up; the local losses of the steps it has seen."""
+    """Takes the checkpoint up; the losses of the steps it has seen, as means of the ranks."""
     from torch.distributed.checkpoint.state_dict import StateDictOptions, set_state_dict
 
     saved = torch.load(path, map_location="cpu", weights_only=True)
