@@ -91,8 +91,12 @@ private:
     Status giveIdentity() const {
         std::string hosts = "127.0.0.1 localhost\n::1 localhost ip6-localhost\n";
         for (int each = 0; each < plan_.nodes; ++each) {
-            hosts += fmt::format("{} {}\n{} {}\n", addressOfNode(each), hostNameOfNode(each),
-                                 address6OfNode(each), hostNameOfNode(each));
+            const std::string name = hostNameOfNode(each);
+            hosts +=
+                fmt::format("{0} {1}\n{2} {1}\n", addressOfNode(each), name, address6OfNode(each));
+            // torch looks up IPv4 peers as mapped addresses; its own name, or node0 would have
+            // three.
+            hosts += fmt::format("::ffff:{0} {1}-mapped\n", addressOfNode(each), name);
         }
         std::array<std::uint8_t, 16> random{};
         if (::getrandom(random.data(), random.size(), 0) != 16) return systemError("getrandom");
