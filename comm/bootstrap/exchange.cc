@@ -15,6 +15,8 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kReportEvery{10'000};
+/// While rank 0 waits for an entry it looks this often whether another rank gave up for all.
+constexpr milliseconds kLookForVerdictEvery{250};
 /// Rank 0 publishes its verdict at the deadline; the others wait this much longer to read it.
 constexpr milliseconds kVerdictSlack{300};
 constexpr std::uint32_t kBlobMagic = 0x42485349;  // "ISHB"
@@ -164,22 +166,38 @@ private:
 
     /// Gets `key`, and says every 10 s who is missing.
     Result<Bytes> waitFor(const std::string& key, Deadline until) {
+        auto nextReport = deadlineIn(kReportEvery);
         for (;;) {
-            const auto left = timeLeft(until);
-            auto value = store_.get(key, std::min(left, kReportEvery));
+            const auto slice = rank_ == 0 ? kLookForVerdictEvery : kReportEvery;
+            auto value = store_.get(key, std::min(timeLeft(until), slice));
             if (value.ok() || value.status().code() != Status::Code::kTimeout) return value;
+            if (rank_ == 0) ISTHMUS_TRY(verdictOfOthers());
+            const bool isOver = timeLeft(until).count() == 0;
+            if (!isOver && timeLeft(nextReport).count() > 0) continue;
             const auto missing = missingRanks();
             if (!missing.ok()) return missing.status();
             std::string who = "ranks " + rankList(*missing) + " of " + std::to_string(ranks_);
             if (missing->empty()) who = "rank 0, which has not gathered the others' entries,";
-            if (timeLeft(until).count() == 0) {
+            if (isOver) {
                 return Status::timeout("waited " + std::to_string(limit_.count()) + " ms for " +
                                        who);
             }
             log(LogLevel::kWarning, "waiting for " + who + " (" +
                                         std::to_string(timeLeft(until).count() / 1000) +
                                         " s left)");
+            nextReport = deadlineIn(kReportEvery);
         }
+    }
+
+    /// A failure that another rank published while rank 0 still waits for entries.
+    Status verdictOfOthers() {
+        const auto isThere = store_.has(verdictKey());
+        if (!isThere.ok()) return isThere.status();
+        if (!*isThere) return {};
+        const auto value = store_.get(verdictKey(), milliseconds(0));
+        if (!value.ok()) return value.status();
+        const auto decoded = decodeVerdict(*value, ranks_);
+        return decoded.ok() ? Status() : decoded.status();
     }
 
     Result<std::vector<int>> missingRanks() {

@@ -72,6 +72,14 @@ Result<std::vector<Address>> resolve(const HostPort& place) {
     return addresses;
 }
 
+/// Without port; empty for local names.
+std::string numericText(const Address& address) {
+    char text[NI_MAXHOST] = "";
+    if (address.family() == AF_UNIX) return {};
+    ::getnameinfo(address.raw(), address.length, text, sizeof text, nullptr, 0, NI_NUMERICHOST);
+    return text;
+}
+
 UniqueFd openSocket(int family) {
     return UniqueFd(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
@@ -97,8 +105,8 @@ Status cannotListen(const HostPort& place, int error) {
         const std::string holder = portHolder(place.port);
         what += holder.empty() ? ", its holder cannot be read" : ", held by " + holder;
     }
-    if (error == EADDRNOTAVAIL) what += ", this machine has no such address";
-    return Status::configuration(std::move(what));
+    return error == EADDRNOTAVAIL ? Status::invalidArgument(std::move(what))
+                                  : Status::configuration(std::move(what));
 }
 
 /// True once `events` are there.
@@ -190,16 +198,25 @@ Result<UniqueFd> connectTo(const HostPort& place, Deadline deadline) {
     return Status::peerLost("cannot connect to " + toText(place) + ": " + causeOf(error));
 }
 
+Result<std::vector<std::string>> numericAddresses(const std::string& host) {
+    const auto addresses = resolve({host, 0});
+    if (!addresses.ok()) return addresses.status();
+    if (addresses->empty()) return Status::configuration("\"" + host + "\" has no address");
+    std::vector<std::string> texts;
+    for (const Address& address : *addresses) {
+        std::string text = numericText(address);
+        if (std::find(texts.begin(), texts.end(), text) == texts.end()) {
+            texts.push_back(std::move(text));
+        }
+    }
+    return texts;
+}
+
 std::string localAddressOf(const UniqueFd& connection) {
     Address address;
     address.length = sizeof address.storage;
-    char text[NI_MAXHOST] = "";
-    if (::getsockname(connection.get(), address.raw(), &address.length) != 0 ||
-        address.family() == AF_UNIX) {
-        return {};
-    }
-    ::getnameinfo(address.raw(), address.length, text, sizeof text, nullptr, 0, NI_NUMERICHOST);
-    return text;
+    if (::getsockname(connection.get(), address.raw(), &address.length) != 0) return {};
+    return numericText(address);
 }
 
 bool isOurUser(int connection) {

@@ -26,11 +26,15 @@ std::chrono::milliseconds timeLeft(Deadline deadline);
 
 /// A listening socket on exactly this place; a port of 0 takes any free one of `range`. Not
 /// inherited by programs that this process starts. kConfiguration names address, port and, where
-/// /proc tells, the process that holds it.
+/// /proc tells, the process that holds it; kInvalidArgument when the address is not of this machine
+/// (or not yet: IPv6 addresses take a second to become usable).
 Result<UniqueFd> listenAt(const HostPort& place, PortRange range = {});
 
 /// The port, or the local name, that a listening socket got.
 HostPort placeOf(const UniqueFd& listener, const HostPort& asked);
+
+/// The addresses that a host's name or number means here, as numeric text, each once.
+Result<std::vector<std::string>> numericAddresses(const std::string& host);
 
 /// Connects to any address that the host's name has. One round over all of them; kPeerLost says why
 /// nobody took the connection, kConfiguration that the name cannot be resolved.

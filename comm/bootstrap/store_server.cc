@@ -226,12 +226,15 @@ Result<std::unique_ptr<TcpStoreServer>> TcpStoreServer::start(const std::vector<
             auto listener = listenAt(place, range);
             if (!listener.ok()) {
                 failure = listener.status();
+                // Among several, one that this machine does not have (yet) is left out.
+                if (failure.code() == Status::Code::kInvalidArgument) continue;
                 break;
             }
             taken.push_back(placeOf(*listener, place));
             listeners.push_back(std::move(*listener));
         }
-        if (!failure.ok()) continue;
+        const bool isRefused = !failure.ok() && failure.code() != Status::Code::kInvalidArgument;
+        if (isRefused || listeners.empty()) continue;
         auto loop = std::make_unique<Loop>(std::move(listeners), key);
         return std::unique_ptr<TcpStoreServer>(
             new TcpStoreServer(std::move(taken), std::move(loop)));

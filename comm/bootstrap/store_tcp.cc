@@ -25,7 +25,7 @@ constexpr milliseconds kLastPause{500};
 constexpr milliseconds kHandshakeLimit{5'000};
 constexpr milliseconds kReportEvery{10'000};
 /// How long a server that answered once may be away before it counts as lost.
-constexpr milliseconds kLostAfter{2'000};
+constexpr milliseconds kLostAfter{1'000};
 /// For set, has and erase, which wait for nobody but the server.
 constexpr milliseconds kServiceLimit{30'000};
 /// The server counts a get's time from its arrival: it answers a little after our own limit.

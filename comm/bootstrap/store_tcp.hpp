@@ -20,7 +20,9 @@ namespace isthmus {
 class TcpStoreServer {
 public:
     /// Listens at every place of `places` (at least one). A port of 0 is chosen at the first place,
-    /// from `range`, and used at the others too. kConfiguration where a place cannot be had.
+    /// from `range`, and used at the others too. Places of addresses that this machine does not
+    /// have are left out while any other remains; else kInvalidArgument. kConfiguration where a
+    /// port cannot be had.
     static Result<std::unique_ptr<TcpStoreServer>> start(const std::vector<HostPort>& places,
                                                          const JobKey& key, PortRange range = {});
     static Result<std::unique_ptr<TcpStoreServer>> start(const HostPort& place, const JobKey& key,
