@@ -25,8 +25,8 @@ concept SameElements =
 
 /// Where each rank's block lies in a buffer of a v-form, in elements, one entry per rank.
 struct Blocks {
-    std::vector<std::size_t> counts;
-    std::vector<std::size_t> displacements;  ///< empty: packed in rank order
+    std::vector<std::size_t> counts{};
+    std::vector<std::size_t> displacements{};  ///< empty: packed in rank order
 };
 
 /// All calls on a Communicator. `Answer` is Work (the call is started) or Status (the call has

@@ -19,20 +19,22 @@
 namespace isthmus {
 inline namespace v1 {
 
+// Every field has its initializer, so that `{.name = "x"}` is whole to -Wextra.
+
 /// How one call behaves. Zero and empty mean the defaults.
 struct CallOptions {
     std::chrono::milliseconds timeout{0};  ///< 0: the Communicator's
     int priority = 0;                      ///< 0 (first) to 7 (last); orders sending only
-    std::string name;                      ///< for messages
-    std::string algorithm;  ///< a name that `isthmus explain` lists, equal on all ranks
+    std::string name{};                    ///< for messages
+    std::string algorithm{};  ///< a name that `isthmus explain` lists, equal on all ranks
 };
 
 /// How a Communicator is made. Zero and empty mean the defaults.
 struct CommunicatorOptions {
-    std::string name;                      ///< for messages and traces
+    std::string name{};                    ///< for messages and traces
     std::chrono::milliseconds timeout{0};  ///< of one call and of the making; 0: ISTHMUS_TIMEOUT
     bool isLazy = false;                   ///< look for the peers at the first call
-    std::vector<int> globalRanks;          ///< for messages: rank -> rank of the whole job
+    std::vector<int> globalRanks{};        ///< for messages: rank -> rank of the whole job
 };
 
 /// Which DataType the elements of type T are. Specialize it for 16-bit floats of your own:
