@@ -14,7 +14,7 @@ NODES = "2x2"
 RANKS = 4
 # A run that takes longer than this has gone wrong: it needs about a minute.
 LIMIT_SECONDS = 240
-COLLECTIVES = ["all_reduce", "all_gather", "reduce_scatter", "alltoall"]
+COLLECTIVES = ["all_reduce", "all_gather", "reduce_scatter", "all_to_all"]
 # The curves differ by the order of additions only.
 LARGEST_DIFFERENCE = 1e-3
 

@@ -29,11 +29,11 @@ class Config:
     parallel: str = "ddp"  # ddp or fsdp2
     steps: int = 40
     warmup: int = 5  # steps that do not count for times and bytes
-    batch: int = 2  # sequences per rank and step
+    batch: int = 1  # sequences per rank and step
     context: int = 64  # bytes per sequence
-    layers: int = 6
-    heads: int = 8
-    width: int = 256
+    layers: int = 4
+    heads: int = 6
+    width: int = 384
     learning_rate: float = 1e-3
     seed: int = 1337
     bucket_mb: float = 4.0  # DDP's bucket: smaller ones overlap better with the backward pass
