@@ -149,10 +149,8 @@ int bench(const CLI::App& sub, const BenchOptions& options) {
     if (options.ranks > 0 || !options.nodes.empty()) return launch(sub, options);
     task->head.version = ISTHMUS_VERSION;
     task->head.arguments = {"isthmus", "bench", options.collective};
-    for (const CLI::Option* option : sub.get_options()) {
-        if (option->count() == 0 || !option->get_name().starts_with("-")) continue;
-        task->head.arguments.push_back(option->get_name());
-        for (const std::string& value : option->results()) task->head.arguments.push_back(value);
+    for (std::string& given : givenOptions(sub, {})) {
+        task->head.arguments.push_back(std::move(given));
     }
     return take(options, std::move(*task));
 }

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <utility>
 
 #include "comm/base/knobs.hpp"
 #include "comm/selector/select.hpp"
@@ -192,6 +193,17 @@ Result<BenchTask> benchTask(const BenchOptions& options) {
     return task;
 }
 
+std::vector<std::string> givenOptions(const CLI::App& sub, const std::set<std::string>& without) {
+    std::vector<std::string> given;
+    for (const CLI::Option* option : sub.get_options()) {
+        const std::string name = option->get_name();
+        if (option->count() == 0 || !name.starts_with("-") || without.contains(name)) continue;
+        given.push_back(name);
+        if (option->get_expected_max() > 0) given.push_back(option->results().back());
+    }
+    return given;
+}
+
 std::vector<std::string> launchArguments(const CLI::App& sub, const BenchOptions& options,
                                          const std::string& program) {
     std::vector<std::string> arguments = {program, "run", "--no-prefix"};
@@ -205,13 +217,8 @@ std::vector<std::string> launchArguments(const CLI::App& sub, const BenchOptions
     add("--order", options.order);
     if (!options.nodes.empty()) add("--rate", options.rate);
     arguments.insert(arguments.end(), {"--", program, "bench", options.collective});
-    for (const CLI::Option* option : sub.get_options()) {
-        const std::string name = option->get_name();
-        const bool isOurs = name == "--ranks" || name == "--nodes" || name == "--order";
-        if (option->count() == 0 || isOurs || !name.starts_with("-")) continue;
-        arguments.push_back(name);
-        if (option->get_expected_max() == 0) continue;
-        arguments.push_back(option->results().back());
+    for (std::string& given : givenOptions(sub, {"--ranks", "--nodes", "--order"})) {
+        arguments.push_back(std::move(given));
     }
     return arguments;
 }
