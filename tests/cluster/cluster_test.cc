@@ -190,16 +190,16 @@ TEST_F(Cluster, DownWorksAfterANodeWasKilled) {
 TEST_F(Cluster, RunPlacesRanksOnNodesAndLeavesNothing) {
     const std::string say =
         "echo $RANK $LOCAL_RANK/$LOCAL_WORLD_SIZE $(hostname) $ISTHMUS_NODE $GLOO_SOCKET_IFNAME";
-    const Ended ended = isthmus({"run", "--nodes", "3+2+1", "--order", "round-robin", "--no-prefix",
-                                 "--", "sh", "-c", say});
-    EXPECT_EQ(ended.exitCode, 0) << ended.error;
+    Program program({isthmusProgram(), "run", "--nodes", "3+2+1", "--order", "round-robin",
+                     "--no-prefix", "--", "sh", "-c", say});
+    EXPECT_EQ(program.wait(), 0) << program.error();
     EXPECT_THAT(
-        linesOf(ended.output),
+        linesOf(program.output()),
         UnorderedElementsAre("0 0/3 node0 0 eth0", "1 0/2 node1 1 eth0", "2 0/1 node2 2 eth0",
                              "3 1/3 node0 0 eth0", "4 1/2 node1 1 eth0", "5 2/3 node0 0 eth0"));
+    const std::string record = "run-" + std::to_string(program.pid());
     const json left = json::parse(isthmus({"cluster", "status", "--json"}).output);
-    for (const json& each : left)
-        EXPECT_THAT(each["name"].get<std::string>(), testing::Not(HasSubstr("run-")));
+    for (const json& each : left) EXPECT_NE(each["name"], record);
 }
 
 TEST_F(Cluster, RunUsesNodesThatAreUp) {
