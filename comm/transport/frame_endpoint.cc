@@ -59,6 +59,18 @@ int FrameEndpoint::complete() {
     return count;
 }
 
+template <typename Claim>
+void FrameEndpoint::finishReady(const Claim& claim, const Status& why) {
+    const auto finishIt = [&](Operation& each) {
+        --readyOperations_;
+        finish(each, why);
+    };
+    for (Ready& ready : ready_) {
+        ready.small.takeIf(claim, finishIt);
+        ready.large.takeIf(claim, finishIt);
+    }
+}
+
 void FrameEndpoint::cancel(std::uint64_t communicator, const Status& why) {
     if (cancelled_.insert(communicator).second) cancelledInOrder_.push_back(communicator);
     if (cancelledInOrder_.size() > kCancelledKept) {
@@ -73,10 +85,7 @@ void FrameEndpoint::cancel(std::uint64_t communicator, const Status& why) {
         writer_.detach();
         finishIt(*streaming);
     }
-    for (Ready& ready : ready_) {
-        ready.small.takeIf(isOurs, finishIt);
-        ready.large.takeIf(isOurs, finishIt);
-    }
+    finishReady(isOurs, why);
     waiting_.takeIf(isOurs, finishIt);
     std::erase_if(grants_,
                   [&](const auto& each) { return each.first.communicator == communicator; });
@@ -125,10 +134,7 @@ void FrameEndpoint::gone(const Status& why, State state) {
     if (Operation* const streaming = writer_.streaming()) finishIt(*streaming);
     writer_.drop();
     urgent_.clear();
-    for (Ready& ready : ready_) {
-        ready.small.takeIf(all, finishIt);
-        ready.large.takeIf(all, finishIt);
-    }
+    finishReady(all, why);
     waiting_.takeIf(all, finishIt);
     grants_.clear();
     reader_.discard();

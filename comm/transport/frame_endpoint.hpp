@@ -60,7 +60,9 @@ public:
     /// The peer can be written to from now on.
     void opened();
 
-    bool hasOutput() const;
+    bool hasOutput() const {
+        return readyOperations_ > 0 || !urgent_.empty() || !writer_.isEmpty();
+    }
     /// True when complete() has something to do.
     bool hasNews() const { return !completed_.empty() || lossIsNews_; }
     /// Operations posted or messages on their way: somebody waits for this endpoint.
@@ -101,6 +103,8 @@ private:
     void fill();
     bool fillOne(Ready& ready);
     void makeReady(Operation& operation, bool isSmall);
+    template <typename Claim>
+    void finishReady(const Claim& claim, const Status& why);
     void pieceWritten(Operation& operation);
 
     // Receiving (frame_endpoint_receive.cc).
@@ -134,6 +138,7 @@ private:
     FrameWriter writer_;
     std::vector<std::byte> urgent_;  // whole frames without operations
     std::array<Ready, kPriorities> ready_;
+    int readyOperations_ = 0;
     OperationTable waiting_;                                                // for a grant
     std::unordered_map<MessageTag, std::uint64_t, MessageTagHash> grants_;  // without a send yet
     SendCredit sendCredit_;

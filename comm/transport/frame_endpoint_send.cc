@@ -83,14 +83,7 @@ void FrameEndpoint::postSend(Operation& operation) {
 void FrameEndpoint::makeReady(Operation& operation, bool isSmall) {
     Ready& ready = ready_[std::min<int>(operation.priority, kPriorities - 1)];
     (isSmall ? ready.small : ready.large).push(operation);
-}
-
-bool FrameEndpoint::hasOutput() const {
-    if (!urgent_.empty() || !writer_.isEmpty()) return true;
-    for (const Ready& ready : ready_) {
-        if (!ready.small.isEmpty() || !ready.large.isEmpty()) return true;
-    }
-    return false;
+    ++readyOperations_;
 }
 
 /// Moves frames to the writer in the order in which they matter, as long as it copies them.
@@ -101,7 +94,7 @@ void FrameEndpoint::fill() {
             urgent_.clear();
             continue;
         }
-        if (saidGoodbye_) return;  // nothing may follow it
+        if (saidGoodbye_ || readyOperations_ == 0) return;  // nothing may follow a goodbye
         bool found = false;
         for (int priority = 0; priority < kPriorities && !found; ++priority) {
             found = fillOne(ready_[priority]);
@@ -115,6 +108,7 @@ bool FrameEndpoint::fillOne(Ready& ready) {
     const bool isSmall = !ready.small.isEmpty();
     Operation* const operation = isSmall ? ready.small.pop() : ready.large.pop();
     if (operation == nullptr) return false;
+    --readyOperations_;
     FrameHeader header = headerOf(isSmall ? FrameKind::kEager : FrameKind::kData, *operation);
     header.offset = operation->moved;
     header.payloadBytes = static_cast<std::uint32_t>(
@@ -132,6 +126,7 @@ bool FrameEndpoint::fillOne(Ready& ready) {
 void FrameEndpoint::pieceWritten(Operation& operation) {
     if (operation.moved == totalBytes(operation)) return finish(operation, {});
     ready_[std::min<int>(operation.priority, kPriorities - 1)].large.pushFront(operation);
+    ++readyOperations_;
 }
 
 Moved FrameEndpoint::write(OutStream& stream) {

@@ -46,12 +46,18 @@ bool TransportWorld::runUntil(const std::function<bool()>& isDone,
 }
 
 void TransportWorld::settle() {
-    // Loopback and handshakes need a moment between two happenings.
+    // Loopback and handshakes need a moment between two happenings, and so does a process that
+    // shares its processors: quiet is many steps and some time.
     Time last = now();
+    int quietSteps = 0;
     runUntil(
         [&] {
-            if (step() > 0) last = now();
-            return now() - last > std::chrono::milliseconds(5);
+            ++quietSteps;
+            if (step() > 0) {
+                last = now();
+                quietSteps = 0;
+            }
+            return quietSteps > 500 && now() - last > std::chrono::milliseconds(5);
         },
         std::chrono::seconds(2));
 }

@@ -1,6 +1,7 @@
 #include <thread>
 
 #include "comm/transport/inproc/inproc_transport.hpp"
+#include "comm/transport/shm/shm_transport.hpp"
 #include "comm/transport/tcp/tcp_transport.hpp"
 #include "tests/conformance/transport/transport_world.hpp"
 
@@ -51,16 +52,40 @@ public:
     }
 };
 
+class ShmWorld final : public WallWorld {
+public:
+    explicit ShmWorld(int members) {
+        const JobKey key = JobKey::derivedFrom("conformance");
+        for (int position = 0; position < members; ++position) {
+            auto arena = Arena::create(16 << 20);
+            EXPECT_TRUE(arena.ok()) << arena.status().what();
+            arenas_.push_back(std::move(*arena));
+            auto member = std::make_unique<Member>();
+            member->id = idOf(position);
+            auto made = makeShmTransport({}, member->id, key, member->sleepSet, member->recorder,
+                                         *arenas_.back());
+            EXPECT_TRUE(made.ok()) << made.status().what();
+            member->transport = std::move(*made);
+            add(std::move(member));
+        }
+    }
+    ~ShmWorld() override { removeAll(); }
+
+private:
+    std::vector<std::unique_ptr<Arena>> arenas_;
+};
+
 }  // namespace
 
 std::unique_ptr<TransportWorld> makeWorld(const std::string& kind, int members) {
     if (kind == "inproc") return std::make_unique<InprocWorld>(members);
+    if (kind == "shm") return std::make_unique<ShmWorld>(members);
     if (kind == "tcp") return std::make_unique<TcpWorld>(members);
     return nullptr;
 }
 
 std::vector<std::string> worldKinds() {
-    return {"inproc", "tcp"};
+    return {"inproc", "shm", "tcp"};
 }
 
 }  // namespace isthmus
