@@ -30,11 +30,10 @@ constexpr Source kSources[] = {
     {Launcher::kSlurm, "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", ""},
 };
 
-/// Variables that tell one start of a job from another, on all its ranks alike.
+/// Variables that tell one start of a job from another, in the same words on all its ranks. Not
+/// MASTER_ADDR: nodes may know the same host by different names.
 constexpr const char* kJobNames[] = {
     "TORCHELASTIC_RUN_ID",
-    "TORCHELASTIC_RESTART_COUNT",
-    "MASTER_ADDR",
     "MASTER_PORT",
     "PMIX_NAMESPACE",
     "OMPI_MCA_ess_base_jobid",
@@ -43,6 +42,9 @@ constexpr const char* kJobNames[] = {
     "SLURM_JOB_ID",
     "SLURM_STEP_ID",
 };
+
+/// Counted by each node's torchrun for itself, so the nodes of one start may differ.
+constexpr const char* kNodeNames[] = {"TORCHELASTIC_RESTART_COUNT"};
 
 /// Slurm's derived ports lie below the range from which kernels give out ports of their own accord
 /// (ip(7), ip_local_port_range: 32768 up), and above those of usual services.
@@ -197,15 +199,18 @@ private:
 
     std::string jobId(bool isOneNode) const {
         std::string id;
-        for (const char* name : kJobNames) {
+        const auto add = [&](const char* name) {
             if (const auto* value = variable(name)) id += std::string(name) + " " + *value + "; ";
-        }
+        };
+        for (const char* name : kJobNames) add(name);
+        if (!isOneNode) return id;
+        for (const char* name : kNodeNames) add(name);
         // MPI's launchers name no job, or not on all ranks; on one node their process does.
         // torchrun's and Slurm's variables name it, and ranks may have been started from several
         // shells.
         const Launcher launcher = place_.source->launcher;
         const bool isNamed = launcher == Launcher::kTorchrun || launcher == Launcher::kSlurm;
-        if (isOneNode && !isNamed) id += facts_.launcherProcess;
+        if (!isNamed) id += facts_.launcherProcess;
         return id;
     }
 

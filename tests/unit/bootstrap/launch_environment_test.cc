@@ -92,6 +92,21 @@ TEST(LaunchEnvironment, OneNodeMeetsUnderALocalName) {
     EXPECT_EQ(open->store[0], '@');
 }
 
+TEST(LaunchEnvironment, TheJobsIdIsTheSameOnAllNodes) {
+    const auto here = read(with(kTorchrun, {{"MASTER_ADDR", "fd77::1"},
+                                            {"TORCHELASTIC_RUN_ID", "7"},
+                                            {"TORCHELASTIC_RESTART_COUNT", "1"}}));
+    const auto there = read(with(kTorchrun, {{"MASTER_ADDR", "[fd77::1]"},
+                                             {"TORCHELASTIC_RUN_ID", "7"},
+                                             {"TORCHELASTIC_RESTART_COUNT", "0"},
+                                             {"RANK", "0"},
+                                             {"LOCAL_RANK", "0"}}));
+    const auto other = read(with(kTorchrun, {{"TORCHELASTIC_RUN_ID", "8"}}));
+    ASSERT_TRUE(here.ok() && there.ok() && other.ok());
+    EXPECT_EQ(here->jobId, there->jobId);
+    EXPECT_NE(here->jobId, other->jobId);
+}
+
 TEST(LaunchEnvironment, PmiIsToldApartByItsLauncher) {
     const Variables pmi = {
         {"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MPI_LOCALRANKID", "1"}, {"MPI_LOCALNRANKS", "2"}};

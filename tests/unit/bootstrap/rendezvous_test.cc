@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <thread>
 
@@ -131,7 +132,15 @@ TEST(Rendezvous, LoopbackIsListenedAtWhenItIsMeant) {
     const auto foreign = listeningPlaces({"192.0.2.77", 7000});
     ASSERT_TRUE(foreign.ok());
     EXPECT_FALSE(foreign->isExact);
-    EXPECT_FALSE(foreign->places.empty());
+    ASSERT_FALSE(foreign->places.empty());
+    const auto isLoopback = [](const HostPort& place) {
+        return place.host == "::1" || place.host.starts_with("127.");
+    };
+    const auto& places = foreign->places;
+    const auto firstLoopback = std::find_if(places.begin(), places.end(), isLoopback);
+    EXPECT_TRUE(std::all_of(firstLoopback, places.end(), [&](const HostPort& place) {
+        return isLoopback(place) || place.host.find('%') != std::string::npos;
+    })) << "loopback comes last";
 }
 
 TEST(UniqueId, GoesThroughItsBytes) {
