@@ -1,6 +1,6 @@
 #include "tests/conformance/transport/transport_world.hpp"
 
-#include <thread>
+#include <algorithm>
 
 namespace isthmus {
 
@@ -33,6 +33,14 @@ int TransportWorld::step() {
     return happened;
 }
 
+Time TransportWorld::nextEvent() const {
+    Time next = Time::max();
+    for (const auto& member : members_) {
+        if (member->transport) next = std::min(next, member->transport->nextEvent());
+    }
+    return next;
+}
+
 bool TransportWorld::runUntil(const std::function<bool()>& isDone,
                               std::chrono::milliseconds limit) {
     const SteadyClock wall;
@@ -56,6 +64,8 @@ void TransportWorld::settle() {
             if (step() > 0) {
                 last = now();
                 quietSteps = 0;
+            } else {
+                idle();
             }
             return quietSteps > 500 && now() - last > std::chrono::milliseconds(5);
         },

@@ -73,6 +73,8 @@ public:
 
 protected:
     void add(std::unique_ptr<Member> member) { members_.push_back(std::move(member)); }
+    /// The least of all transports.
+    Time nextEvent() const;
     /// For worlds whose transports need something that dies first.
     void removeAll() { members_.clear(); }
     static ProcessId idOf(int position);

@@ -2,6 +2,7 @@
 
 #include "comm/transport/inproc/inproc_transport.hpp"
 #include "comm/transport/shm/shm_transport.hpp"
+#include "comm/transport/sim/sim_transport.hpp"
 #include "comm/transport/tcp/tcp_transport.hpp"
 #include "tests/conformance/transport/transport_world.hpp"
 
@@ -75,17 +76,41 @@ private:
     std::vector<std::unique_ptr<Arena>> arenas_;
 };
 
+class SimWorld final : public TransportWorld {
+public:
+    explicit SimWorld(int members) : fabric_(clock_, 11, {}, {0.1, std::chrono::microseconds(30)}) {
+        for (int position = 0; position < members; ++position) {
+            auto member = std::make_unique<Member>();
+            member->id = idOf(position);
+            member->transport = fabric_.makeTransport(member->id, member->recorder);
+            add(std::move(member));
+        }
+    }
+
+    Time now() const override { return clock_.now(); }
+    void idle() override {
+        const Time next = nextEvent();
+        if (next == Time::max()) return clock_.advance(std::chrono::microseconds(50));
+        clock_.advanceTo(next);
+    }
+
+private:
+    VirtualClock clock_;
+    SimFabric fabric_;
+};
+
 }  // namespace
 
 std::unique_ptr<TransportWorld> makeWorld(const std::string& kind, int members) {
     if (kind == "inproc") return std::make_unique<InprocWorld>(members);
     if (kind == "shm") return std::make_unique<ShmWorld>(members);
+    if (kind == "sim") return std::make_unique<SimWorld>(members);
     if (kind == "tcp") return std::make_unique<TcpWorld>(members);
     return nullptr;
 }
 
 std::vector<std::string> worldKinds() {
-    return {"inproc", "shm", "tcp"};
+    return {"inproc", "shm", "sim", "tcp"};
 }
 
 }  // namespace isthmus
