@@ -137,6 +137,11 @@ Result<ListeningPlaces> listeningPlaces(const HostPort& place) {
             std::find(all.places.begin(), all.places.end(), ours) == all.places.end();
         if (isNew && isLoopbackAddress(address)) all.places.push_back(ours);
     }
+    // The first is the one that rank 0 connects to, and so the address that it tells others.
+    const auto isReachable = [](const HostPort& ours) {
+        return !isLoopbackAddress(ours.host) && ours.host.find('%') == std::string::npos;
+    };
+    std::stable_partition(all.places.begin(), all.places.end(), isReachable);
     log(LogLevel::kInfo, place.host +
                              " is no address of a network device here: the store listens "
                              "at all addresses");
