@@ -124,7 +124,7 @@ Backend::WorkPtr Backend::allgather_into_tensor_coalesced(Tensors& outputs, Tens
     for (std::size_t index = 0; index < inputs.size(); ++index) {
         parts.push_back(_allgather_base(outputs[index], inputs[index], each));
     }
-    return batch(c10d::OpType::ALLGATHER_INTO_TENSOR_COALESCED, std::move(parts));
+    return batch(c10d::OpType::COALESCED, std::move(parts));
 }
 
 Backend::WorkPtr Backend::allgather_coalesced(TensorLists& outputs, Tensors& inputs,

@@ -151,7 +151,7 @@ Backend::WorkPtr Backend::reduce_scatter_tensor_coalesced(
     for (std::size_t index = 0; index < inputs.size(); ++index) {
         parts.push_back(_reduce_scatter_base(outputs[index], inputs[index], each));
     }
-    return batch(c10d::OpType::REDUCE_SCATTER_TENSOR_COALESCED, std::move(parts));
+    return batch(c10d::OpType::COALESCED, std::move(parts));
 }
 
 }  // namespace isthmus::glue
