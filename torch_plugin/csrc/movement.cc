@@ -129,6 +129,7 @@ Backend::WorkPtr Backend::allgather_into_tensor_coalesced(Tensors& outputs, Tens
 
 Backend::WorkPtr Backend::allgather_coalesced(TensorLists& outputs, Tensors& inputs,
                                               const c10d::AllgatherOptions& options) {
+    TORCH_CHECK_VALUE(!inputs.empty(), "isthmus: all_gather_coalesced: no inputs");
     TORCH_CHECK_VALUE(static_cast<int>(outputs.size()) == size_,
                       "isthmus: all_gather_coalesced: output lists for ", outputs.size(), " of ",
                       size_, " ranks");
@@ -137,16 +138,33 @@ Backend::WorkPtr Backend::allgather_coalesced(TensorLists& outputs, Tensors& inp
                           "isthmus: all_gather_coalesced: ", list.size(), " outputs for ",
                           inputs.size(), " inputs");
     }
-    c10d::AllgatherOptions each = options;
-    each.asyncOp = true;
-    std::vector<WorkPtr> parts;
-    for (std::size_t index = 0; index < inputs.size(); ++index) {
-        TensorLists to(1);
-        for (const Tensors& list : outputs) to[0].push_back(list[index]);
-        Tensors from{inputs[index]};
-        parts.push_back(allgather(to, from, each));
+    Call call = begin("isthmus:all_gather", c10d::OpType::ALLGATHER_COALESCED, options);
+    const PackedList from(inputs, DenseView::Use::kRead, call.operation());
+    // One call for all: rank by rank, each rank's tensors one after another.
+    Tensors all;
+    for (const Tensors& list : outputs) {
+        for (std::size_t index = 0; index < list.size(); ++index) {
+            TORCH_CHECK_VALUE(list[index].numel() == inputs[index].numel(),
+                              "isthmus: all_gather_coalesced: output ", index, " has ",
+                              list[index].numel(), " elements, the input ", inputs[index].numel());
+        }
+        all.insert(all.end(), list.begin(), list.end());
     }
-    return batch(c10d::OpType::ALLGATHER_COALESCED, std::move(parts));
+    checkTypes(all, inputs[0], call.operation());
+    const PackedList to(all, DenseView::Use::kWrite, call.operation());
+    const Elements how = movedAs(inputs[0].scalar_type());
+    const std::int64_t ownPart = static_cast<std::int64_t>(from.dense().nbytes()) * rank_;
+    const at::Tensor source = apartFrom(from.dense(), to.dense(), ownPart);
+    call.inputs = inputs;
+    call.outputs = all;
+    call.start = [to, source, how, count = how.of(source.numel())](
+                     isthmusComm_t comm, const isthmusCallOptions_t* limits,
+                     isthmusRequest_t* request) {
+        return isthmusAllGather(addressOf(source), to.data(), count, how.type, comm, limits,
+                                request);
+    };
+    if (to.isCopy()) call.writeBack = [to] { to.writeBack(); };
+    return issue(std::move(call));
 }
 
 Backend::WorkPtr Backend::gather(TensorLists& outputs, Tensors& inputs,

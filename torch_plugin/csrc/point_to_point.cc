@@ -46,7 +46,7 @@ Backend::WorkPtr Backend::receive(const char* title, const at::Tensor& tensor, i
     if (!isFromAny) checkPeer(peer, size_, call.operation());
     const DenseView to(tensor, DenseView::Use::kWrite, call.operation());
     const Elements how = movedAs(tensor.scalar_type());
-    call.outputs = {tensor};
+    call.inputs = call.outputs = {tensor};  // the profiler shows inputs only
     call.source = std::make_shared<int>(peer);
     call.start = [to, how, peer, tag, source = call.source, count = how.of(tensor.numel())](
                      isthmusComm_t comm, const isthmusCallOptions_t* limits,
@@ -80,7 +80,8 @@ void Backend::monitoredBarrier(const c10d::BarrierOptions& options, bool waitFor
     // Over the store and not over our own wires: it exists to find out who is stuck, and must still
     // tell when the group itself hangs. The phrases are the ones that torch's users search for.
     const auto began = Clock::now();
-    const milliseconds limit = limitOf(options.timeout);
+    const milliseconds limit =
+        options.timeout == milliseconds(0) ? options.timeout : limitOf(options.timeout);
     const c10::intrusive_ptr<c10d::Store> store = store_->clone();
     const std::string prefix = "isthmus/monitored/" + std::to_string(monitoredBarriers_++) + "/";
     const auto keyOf = [&](int rank) { return prefix + std::to_string(rank); };
@@ -89,12 +90,14 @@ void Backend::monitoredBarrier(const c10d::BarrierOptions& options, bool waitFor
         // Rank 0 may need its whole limit before it can name who is missing.
         const bool answered = waitInStore(*store, prefix + "verdict", began + limit + limit / 2);
         const bool passed = answered && store->get_to_str(prefix + "verdict") == "all";
-        TORCH_CHECK_WITH(DistBackendError, passed, "[Rank ", globalRank(rank_),
-                         "]: successfully reached monitoredBarrier, but received errors while "
+        TORCH_CHECK_WITH(DistBackendError, passed, "Rank ", globalRank(rank_),
+                         " successfully reached monitoredBarrier, but received errors while "
                          "waiting for send/recv from rank 0. Please check rank 0 logs for faulty "
                          "rank.");
         return;
     }
+    TORCH_CHECK_WITH(DistBackendError, limit.count() > 0, "[Rank ", globalRank(0), "]: Rank ",
+                     globalRank(0), " timed out in monitoredBarrier after ", limit.count(), " ms");
     std::vector<int> missing;
     for (int rank = 1; rank < size_; ++rank) {
         if (waitInStore(*store, keyOf(rank), began + limit)) continue;

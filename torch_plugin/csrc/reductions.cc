@@ -43,19 +43,19 @@ Backend::WorkPtr Backend::allreduce_coalesced(Tensors& tensors,
                                               const c10d::AllreduceCoalescedOptions& options) {
     TORCH_CHECK_VALUE(!tensors.empty(),
                       "isthmus: all_reduce_coalesced requires non-empty tensor list");
-    checkUsable(tensors, "all_reduce_coalesced");
-    for (const at::Tensor& tensor : tensors) {
-        checkSameType(tensors[0], tensor, "all_reduce_coalesced");
-        reductionOf(tensor.scalar_type(), options.reduceOp, "all_reduce_coalesced");
-    }
-    c10d::AllreduceOptions each = options;
-    each.asyncOp = true;
-    std::vector<WorkPtr> parts;
-    for (const at::Tensor& tensor : tensors) {
-        Tensors one{tensor};
-        parts.push_back(allreduce(one, each));
-    }
-    return batch(c10d::OpType::ALLREDUCE_COALESCED, std::move(parts));
+    Call call = begin("isthmus:all_reduce", c10d::OpType::ALLREDUCE_COALESCED, options);
+    const PackedList packed(tensors, DenseView::Use::kReadWrite, call.operation());
+    const Reduction how = reductionOf(tensors[0].scalar_type(), options.reduceOp, call.operation());
+    const at::Tensor input = operandOf(packed.dense(), how);
+    call.inputs = call.outputs = tensors;
+    call.start = [packed, input, how, count = how.elements.of(input.numel())](
+                     isthmusComm_t comm, const isthmusCallOptions_t* limits,
+                     isthmusRequest_t* request) {
+        return isthmusAllReduce(addressOf(input), packed.data(), count, how.elements.type, how.op,
+                                comm, limits, request);
+    };
+    if (packed.isCopy()) call.writeBack = [packed] { packed.writeBack(); };
+    return issue(std::move(call));
 }
 
 Backend::WorkPtr Backend::reduce(Tensors& tensors, const c10d::ReduceOptions& options) {
