@@ -1,0 +1,36 @@
+#include "comm/engine/call.hpp"
+
+#include <numeric>
+
+namespace isthmus {
+
+CallFingerprint CallRequest::fingerprint() const {
+    CallFingerprint print;
+    print.collective = static_cast<std::uint8_t>(collective);
+    print.type = static_cast<std::uint8_t>(type);
+    if (reduces(collective)) print.op = static_cast<std::uint8_t>(op);
+    if (hasRoot(collective)) print.root = root;
+    const bool hasCounts = !counts.each.empty() || !counts.sent.empty();
+    print.flags = hasCounts ? 1 : 0;
+    print.elements = std::accumulate(counts.each.begin(), counts.each.end(), counts.uniform);
+    print.planDigest = prepared ? prepared->digest : 0;
+    return print;
+}
+
+std::string describe(const CallFingerprint& print) {
+    if (print.collective >= kCollectives || print.type >= kDataTypes || print.op >= kReduceOps) {
+        return "a call of an unknown kind";
+    }
+    const auto collective = static_cast<Collective>(print.collective);
+    std::string text(nameOf(collective));
+    if (collective == Collective::kBarrier) return text;
+    text += " " + std::string(nameOf(static_cast<DataType>(print.type)));
+    text += " x " + (print.flags != 0 && collective == Collective::kAllToAll
+                         ? "counts"
+                         : std::to_string(print.elements));
+    if (reduces(collective)) text += " " + std::string(nameOf(static_cast<ReduceOp>(print.op)));
+    if (hasRoot(collective)) text += " root " + std::to_string(print.root);
+    return text;
+}
+
+}  // namespace isthmus

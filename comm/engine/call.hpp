@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <isthmus/types.hpp>
+
+#include "comm/base/clock.hpp"
+#include "comm/engine/compiled_plan.hpp"
+#include "comm/engine/work.hpp"
+#include "comm/transport/transport.hpp"
+
+namespace isthmus {
+
+/// Elements of each block of a call (which blocks there are: plan.hpp, Chunking).
+struct BlockCounts {
+    std::size_t uniform = 0;  ///< every block, unless `each` is filled
+    std::vector<std::size_t>
+        each;  ///< all-gather, reduce-scatter, gather, scatter: one per rank, equal everywhere
+    std::vector<std::size_t> sent;  ///< all-to-all: to each rank, packed in rank order in the input
+    std::vector<std::size_t>
+        received;  ///< all-to-all: from each rank, packed in rank order in the output
+};
+
+/// How a call will run: chosen above the Engine from agreed inputs, equal on every rank but for the
+/// plans themselves.
+struct PreparedPlans {
+    int segments = 1;
+    int segmentsWhenMapped = 1;  ///< instead, when the node runs the plan of kAll
+    int window = 1;
+    /// By Mapping; kNone: messages only. When kAll and kShared are both there, the node decides
+    /// when all have entered.
+    std::shared_ptr<const CompiledPlan> byMapping[3];
+    std::uint64_t digest = 0;  ///< of everything here that must agree
+
+    bool dependsOnNode() const { return byMapping[1] != nullptr && byMapping[2] != nullptr; }
+};
+
+/// One collective as its caller asked for it. Buffers stay the caller's; they are untouched after
+/// `work` is done.
+struct CallRequest {
+    Collective collective = Collective::kBarrier;
+    DataType type = DataType::kUint8;
+    ReduceOp op = ReduceOp::kSum;
+    Rank root = 0;
+    const std::byte* input = nullptr;
+    std::byte* output = nullptr;
+    BlockCounts counts;
+    Time deadline = Time::max();  ///< on the engine's clock
+    Time limit{0};                ///< what the deadline was made from, for messages
+    int priority = 0;
+    std::string name;  ///< the user's, may be empty
+    std::shared_ptr<const PreparedPlans> prepared;
+    std::shared_ptr<Work> work;
+
+    CallFingerprint fingerprint() const;
+
+    CallRequest* nextQueued = nullptr;
+};
+
+/// "all_reduce f32 x 1000 sum root 0", for messages about calls that do not agree.
+std::string describe(const CallFingerprint& fingerprint);
+
+/// One send or receive between two ranks.
+struct PointToPointRequest {
+    bool isSend = false;
+    Rank peer = 0;  ///< -1: any source (receive)
+    std::uint32_t tag = 0;
+    std::byte* buffer = nullptr;  ///< only read when isSend
+    std::size_t bytes = 0;
+    Time deadline = Time::max();
+    Time limit{0};
+    int priority = 0;
+    std::string name;
+    std::shared_ptr<Work> work;
+};
+
+}  // namespace isthmus

@@ -1,0 +1,65 @@
+#include "comm/engine/compiled_plan.hpp"
+
+#include <map>
+#include <tuple>
+
+namespace isthmus {
+
+namespace {
+
+// A copy of a reduce's whole result that depends on nothing else: the reduce can store to both
+// places in one pass.
+bool isCopyOf(const Step& copy, const Step& reduce, int reduceIndex) {
+    return copy.verb == Verb::kCopy && !copy.completes &&
+           copy.after == std::vector<int>{reduceIndex} && copy.sources.front() == reduce.target;
+}
+
+void fuse(CompiledPlan& compiled) {
+    const auto& steps = compiled.plan.steps;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+        if (steps[i].verb != Verb::kReduce) continue;
+        CompiledPlan::Node& node = compiled.nodes[i];
+        for (const int next : node.next) {
+            if (!isCopyOf(steps[next], steps[i], static_cast<int>(i))) continue;
+            node.fused.push_back(next);
+            compiled.nodes[next].isFused = true;
+        }
+    }
+}
+
+}  // namespace
+
+CompiledPlan CompiledPlan::of(Plan plan, const std::vector<int>& positionInNode, int nodeRanks) {
+    CompiledPlan compiled;
+    compiled.nodes.resize(plan.steps.size());
+    compiled.signalsTo.assign(nodeRanks, 0);
+    compiled.waitsOn.assign(nodeRanks, 0);
+    std::map<std::tuple<Rank, int, bool>, std::uint32_t> messages;
+    for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+        const Step& step = plan.steps[i];
+        Node& node = compiled.nodes[i];
+        node.waitsFor = static_cast<std::uint32_t>(step.after.size());
+        if (step.after.empty()) compiled.first.push_back(static_cast<int>(i));
+        for (const int before : step.after)
+            compiled.nodes[before].next.push_back(static_cast<int>(i));
+        const bool isSend = step.verb == Verb::kSend || step.verb == Verb::kSignal;
+        if (step.verb == Verb::kSend || step.verb == Verb::kRecv) {
+            node.message = messages[{step.peers.front(), step.channel, isSend}]++;
+            compiled.usesMessages = true;
+        }
+        if (step.verb != Verb::kSignal && step.verb != Verb::kWait) continue;
+        for (const Rank rank : step.peers) {
+            const int position = positionInNode[rank];
+            std::uint32_t& count = position < 0 ? messages[{rank, kSignalChannel, isSend}]
+                                   : isSend     ? compiled.signalsTo[position]
+                                                : compiled.waitsOn[position];
+            node.peers.push_back({rank, position, count++});
+            compiled.usesMessages |= position < 0;
+        }
+    }
+    compiled.plan = std::move(plan);
+    fuse(compiled);
+    return compiled;
+}
+
+}  // namespace isthmus

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "comm/plan/plan.hpp"
+
+namespace isthmus {
+
+/// A Plan with what an Execution needs at hand: successors, counts, numbers of messages and
+/// signals. Immutable, shared by all Executions of it.
+struct CompiledPlan {
+    /// One peer of a signal or wait step.
+    struct Peer {
+        Rank rank = 0;
+        int position =
+            -1;  ///< in my node; -1: on another node, so a message of 0 bytes stands for the signal
+        std::uint32_t ordinal =
+            0;  ///< n-th signal to (wait for) this peer in program order, from 0
+    };
+    struct Node {
+        std::vector<int> next;       ///< steps that depend on this one
+        std::uint32_t waitsFor = 0;  ///< steps that this one depends on
+        std::uint32_t message = 0;   ///< send, recv: n-th of (peer, channel, direction)
+        std::vector<Peer> peers;     ///< signal, wait
+        std::vector<int> fused;  ///< reduce: copies of its result that are done in the same pass
+        bool isFused = false;    ///< copy: done by a reduce
+    };
+
+    Plan plan;
+    std::vector<Node> nodes;
+    std::vector<int> first;                ///< steps that depend on nothing
+    std::vector<std::uint32_t> signalsTo;  ///< per position of my node
+    std::vector<std::uint32_t> waitsOn;    ///< per position of my node
+    bool usesMessages = false;
+
+    /// `positionInNode[rank]`: place among my node's ranks, -1 elsewhere.
+    static CompiledPlan of(Plan plan, const std::vector<int>& positionInNode, int nodeRanks);
+};
+
+/// Channel on which a signal to another node travels as a message of no bytes.
+inline constexpr std::uint16_t kSignalChannel = 0xffff;
+
+}  // namespace isthmus

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+
+#include "comm/transport/transport.hpp"
+
+namespace isthmus {
+
+/// Calls of one communicator that may be in flight at once on a node. Call s uses lane s mod
+/// kLanes.
+inline constexpr int kLanes = 8;
+/// Segments of one call that may be active at once.
+inline constexpr int kMaxWindow = 4;
+/// Offset of a buffer that peers cannot map.
+inline constexpr std::uint64_t kNotMapped = ~std::uint64_t{0};
+
+/// What one rank tells its node peers about one call. Written by its rank before `sequence`, read
+/// by peers after.
+struct alignas(128) CallSlot {
+    std::atomic<std::uint64_t> sequence{
+        0};  ///< of the call + 1; release, pairs with the peers' acquire
+    CallFingerprint fingerprint;
+    std::uint64_t inputOffset = kNotMapped;
+    std::uint64_t outputOffset = kNotMapped;
+    std::uint64_t sharedOffset = kNotMapped;
+};
+
+/// Counters that rise with each signal to one peer: one line per writer and reader and lane.
+struct alignas(128) SignalLine {
+    std::atomic<std::uint64_t> raised[kLanes][kMaxWindow] = {};
+};
+
+/// A rank's page of one communicator, in its arena: only its rank writes it, its node peers map and
+/// read it. Layout: ControlBlock, then one SignalLine for each position of the node, then the
+/// inline area of each lane.
+struct alignas(128) ControlBlock {
+    std::atomic<std::uint64_t> finished{0};  ///< all calls below this number are done here
+    CallSlot slots[kLanes];
+
+    static std::size_t bytes(int nodeRanks, std::size_t inlineBytes) {
+        return sizeof(ControlBlock) + static_cast<std::size_t>(nodeRanks) * sizeof(SignalLine) +
+               kLanes * inlineBytes;
+    }
+    SignalLine& line(int position) { return reinterpret_cast<SignalLine*>(this + 1)[position]; }
+    std::byte* inlineArea(int nodeRanks, std::size_t inlineBytes, int lane) {
+        return reinterpret_cast<std::byte*>(&line(nodeRanks)) +
+               static_cast<std::size_t>(lane) * inlineBytes;
+    }
+
+    static ControlBlock* construct(void* memory, int nodeRanks) {
+        auto* block = new (memory) ControlBlock;
+        for (int i = 0; i < nodeRanks; ++i) new (&block->line(i)) SignalLine;
+        return block;
+    }
+};
+
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free,
+              "counters are shared between processes");
+
+}  // namespace isthmus

@@ -1,0 +1,222 @@
+// Who drives the Engine, and how it waits.
+#include <immintrin.h>
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+
+#include "comm/engine/engine.hpp"
+
+namespace isthmus {
+
+namespace {
+
+// limits.md 2a: with a core for each rank a flag comes within 1 to 2 thousand pauses; with fewer
+// cores the other side may need this one, so yield almost at once; after about 200 yields in vain
+// the wait is long and sleeping is cheaper.
+constexpr int kPausesAlone = 1500;
+constexpr int kPausesShared = 4;
+constexpr int kYields = 200;
+
+// After a blocking call the progress thread looks now and then for news by itself, unasked: so a
+// loop of blocking calls never has to mark itself asleep, and peers never pay a system call to wake
+// it. Quiet for kRestAfter: it truly sleeps.
+constexpr Time kWatchEvery = std::chrono::milliseconds(2);
+constexpr int kRestAfterWatches = 10;
+
+std::atomic<bool> hasForked{false};
+
+const bool isForkWatched = [] {
+    ::pthread_atfork(nullptr, nullptr, [] { hasForked.store(true, std::memory_order_relaxed); });
+    return true;
+}();
+
+}  // namespace
+
+bool Engine::isForked() {
+    return isForkWatched && hasForked.load(std::memory_order_relaxed);
+}
+
+void Engine::take() {
+    disarm();
+}
+
+void Engine::release() {
+    const bool mustDrive = hasWork();
+    token_.release();
+    if (!config_.hasThread) return;
+    callerTurns_.fetch_add(1, std::memory_order_relaxed);
+    if (isResting_.load(std::memory_order_relaxed)) {
+        sleepSet_.wake();
+    } else if (mustDrive) {
+        nudge();
+    }
+}
+
+void Engine::nudge() {
+    nudges_.fetch_add(1, std::memory_order_seq_cst);
+    if (isNapping_.load(std::memory_order_seq_cst)) futexWakeAll(nudges_);
+}
+
+void Engine::withToken(const std::function<void()>& act) {
+    if (token_.isMine()) {
+        act();
+        return;
+    }
+    while (!token_.tryTake())
+        token_.waitForNews([] { return false; }, std::chrono::milliseconds(10));
+    take();
+    act();
+    release();
+}
+
+bool Engine::waitUntil(const std::function<bool()>& isOver, Time until) {
+    if (isOver()) return true;
+    if (token_.isMine()) return false;  // a callback that waits would wait for itself
+    while (true) {
+        if (token_.tryTake()) {
+            take();
+            const bool isDone = drive(isOver, until, false);
+            release();
+            return isDone;
+        }
+        if (isOver()) return true;
+        const Time left = until - now();
+        if (left <= Time{0}) return false;
+        token_.waitForNews(isOver, std::min<Time>(left, std::chrono::milliseconds(10)));
+        if (isOver()) return true;
+    }
+}
+
+bool Engine::drive(const std::function<bool()>& isOver, Time until, bool yieldsToCallers) {
+    int quiet = 0;
+    while (!isOver()) {
+        if (yieldsToCallers && (token_.isWanted() || isStopping_.load(std::memory_order_relaxed)))
+            return false;
+        if (step()) {
+            quiet = 0;
+            continue;
+        }
+        if (idle(quiet, until)) continue;
+        if (yieldsToCallers) return false;
+        if (now() >= until) return isOver();
+        sleep(until);
+    }
+    return true;
+}
+
+bool Engine::idle(int& quiet, Time until) {
+    const bool hasCores = config_.ranksOnNode <= config_.cpus;
+    const int pauses = hasCores ? kPausesAlone : kPausesShared;
+    if (++quiet < pauses) {
+        _mm_pause();
+        return true;
+    }
+    if (quiet < pauses + kYields) {
+        ::sched_yield();
+        return (quiet & 15) != 0 || now() < until;
+    }
+    quiet = 0;
+    return false;
+}
+
+bool Engine::arm() {
+    isAsleep_.store(true, std::memory_order_relaxed);
+    isArmed_ = true;
+    std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with the one in submit()
+    const bool isQuiet =
+        std::all_of(transports_.begin(), transports_.end(),
+                    [](const auto& transport) { return transport->prepareSleep(); });
+    if (isQuiet && !step()) return true;
+    disarm();
+    return false;
+}
+
+void Engine::disarm() {
+    if (!isArmed_) return;
+    isArmed_ = false;
+    isAsleep_.store(false, std::memory_order_relaxed);
+    for (const auto& transport : transports_) transport->wakeUp();
+}
+
+void Engine::sleep(Time until) {
+    if (!arm()) return;
+    const Time next = std::min(nextEvent(), until);
+    ++counters_.sleeps;
+    sleepSet_.wait(next == Time::max() ? std::chrono::hours(1) : next - now());
+    disarm();
+}
+
+Time Engine::nextEvent() const {
+    Time next = Time::max();
+    for (const auto& transport : transports_) next = std::min(next, transport->nextEvent());
+    for (const Membership* group : groups_) next = std::min(next, group->nextDeadline());
+    return next;
+}
+
+bool Engine::hasWork() const {
+    if (!submitted_.isEmpty()) return true;
+    return std::any_of(groups_.begin(), groups_.end(),
+                       [](const Membership* group) { return !group->isIdle(); });
+}
+
+void Engine::progressLoop() {
+    while (!isStopping_.load(std::memory_order_relaxed)) {
+        if (!watch()) continue;
+        disarm();
+        isProgressDriving_ = true;
+        ++counters_.progressTurns;
+        drive([this] { return !hasWork(); }, Time::max(), true);
+        isProgressDriving_ = false;
+        const bool isTired = hasWork() && !token_.isWanted();
+        if (isTired) {
+            rest();
+        } else {
+            token_.release();
+        }
+    }
+}
+
+// Returns true, as the owner, when there is something to drive. Between looks nothing is armed.
+bool Engine::watch() {
+    int quiet = 0;
+    std::uint64_t seenTurns = callerTurns_.load(std::memory_order_relaxed);
+    while (!isStopping_.load(std::memory_order_relaxed)) {
+        const std::uint32_t seen = nudges_.load(std::memory_order_seq_cst);
+        if (!token_.isWanted() && token_.tryTake()) {
+            disarm();
+            step();
+            if (hasWork()) return true;
+            const std::uint64_t turns = callerTurns_.load(std::memory_order_relaxed);
+            quiet = turns == seenTurns ? quiet + 1 : 0;
+            seenTurns = turns;
+            if (quiet >= kRestAfterWatches) {
+                rest();
+                quiet = 0;
+                continue;
+            }
+            token_.release();
+        }
+        isNapping_.store(true, std::memory_order_seq_cst);
+        futexWait(nudges_, seen, kWatchEvery);
+        isNapping_.store(false, std::memory_order_relaxed);
+    }
+    return false;
+}
+
+// Gives the token back and sleeps until news.
+void Engine::rest() {
+    isResting_.store(true, std::memory_order_seq_cst);
+    const bool isQuiet = arm();
+    const Time next = nextEvent();
+    if (isQuiet) ++counters_.sleeps;
+    token_.release();
+    if (isQuiet) sleepSet_.wait(next == Time::max() ? std::chrono::hours(1) : next - now());
+    isResting_.store(false, std::memory_order_relaxed);
+}
+
+Engine::Counters Engine::counters() const {
+    return counters_;
+}
+
+}  // namespace isthmus

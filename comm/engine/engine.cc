@@ -1,0 +1,224 @@
+#include "comm/engine/engine.hpp"
+
+#include <algorithm>
+
+#include "comm/base/assert.hpp"
+#include "comm/base/log.hpp"
+
+namespace isthmus {
+
+namespace {
+
+// News about communicators that this process has not made yet: more than this is not ours.
+constexpr std::size_t kMostEarlyNews = 4096;
+
+enum class Control : std::uint8_t { kVerdict = 1, kProbe = 2, kAnswer = 3 };
+
+// Verdict texts travel in one control message of at most 4096 bytes.
+constexpr std::size_t kMostText = 3500;
+
+}  // namespace
+
+Engine::Engine(EngineConfig config) : config_(std::move(config)) {
+    ISTHMUS_ASSERT(config_.clock != nullptr && config_.arena != nullptr);
+    scratchPool_ = std::make_unique<ScratchPool>(*config_.arena);
+    if (config_.hasThread) progress_ = std::thread([this] { progressLoop(); });
+}
+
+Engine::~Engine() {
+    if (isForked()) {
+        if (progress_.joinable()) progress_.detach();  // it does not exist in the child
+        return;
+    }
+    isStopping_.store(true);
+    sleepSet_.wake();
+    if (progress_.joinable()) progress_.join();
+    transports_.clear();
+}
+
+void Engine::addTransport(std::unique_ptr<Transport> transport) {
+    withToken([&] { transports_.push_back(std::move(transport)); });
+}
+
+void Engine::submit(std::function<void()> run) {
+    auto* task = new Task{std::move(run)};
+    submitted_.push(task);
+    std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with the one in arm()
+    if (isAsleep_.load(std::memory_order_relaxed)) sleepSet_.wake();
+    if (token_.isMine() || !token_.tryTake()) return;  // the owner takes it at its next step
+    take();
+    step();
+    release();
+}
+
+void Engine::takeSubmitted() {
+    Task* task = submitted_.takeAll();
+    while (task != nullptr) {
+        const std::unique_ptr<Task> mine(task);
+        task = task->nextQueued;
+        mine->run();
+    }
+}
+
+bool Engine::step() {
+    ++counters_.steps;
+    bool isNews = false;
+    if (!submitted_.isEmpty()) {
+        takeSubmitted();
+        isNews = true;
+    }
+    const Time time = now();
+    for (const auto& transport : transports_) isNews |= transport->progress(time) > 0;
+    for (std::size_t i = 0; i < groups_.size(); ++i) isNews |= groups_[i]->progress(time);
+    return isNews;
+}
+
+void Engine::add(Membership& group) {
+    groups_.push_back(&group);
+    groupsById_[group.id()] = &group;
+    for (auto it = early_.begin(); it != early_.end();) {
+        if (it->group != group.id()) {
+            ++it;
+            continue;
+        }
+        it->tell(group);
+        it = early_.erase(it);
+    }
+}
+
+void Engine::remove(Membership& group) {
+    groups_.erase(std::find(groups_.begin(), groups_.end(), &group));
+    groupsById_.erase(group.id());
+}
+
+void Engine::finish(Work& work, Status status) {
+    ++(isProgressDriving_ ? counters_.finishedByProgress : counters_.finishedByCaller);
+    work.complete(std::move(status));
+    token_.tellSleepers();
+}
+
+std::uint64_t Engine::mappedOffset(const std::byte* buffer, std::size_t bytes) const {
+    const auto offset = config_.arena->offsetOf(buffer, bytes);
+    return offset.has_value() ? *offset : kNotMapped;
+}
+
+Result<std::byte*> Engine::takeScratch(std::size_t bytes) {
+    const auto block = scratchPool_->take(bytes);
+    if (!block.ok()) return block.status();
+    return static_cast<std::byte*>(*block);
+}
+
+void Engine::giveScratch(std::byte* block) {
+    if (block != nullptr) scratchPool_->give(block);
+}
+
+StepOperation* Engine::takeOperation() {
+    if (freeOperations_.empty()) {
+        operations_.push_back(std::make_unique<StepOperation>());
+        return operations_.back().get();
+    }
+    StepOperation* operation = freeOperations_.back();
+    freeOperations_.pop_back();
+    return operation;
+}
+
+Membership* Engine::groupOf(std::uint64_t id) {
+    const auto it = groupsById_.find(id);
+    return it == groupsById_.end() ? nullptr : it->second;
+}
+
+void Engine::announced(Endpoint&, const MessageTag& tag, const CallFingerprint& fingerprint,
+                       std::uint64_t) {
+    if (Membership* group = groupOf(tag.communicator)) {
+        if (tag.from < group->ranks()) group->announced(tag.from, tag, fingerprint);
+    } else if (early_.size() < kMostEarlyNews) {
+        early_.push_back({tag.communicator, [tag, fingerprint](Membership& g) {
+                              g.announced(tag.from, tag, fingerprint);
+                          }});
+    }
+}
+
+void Engine::control(Endpoint&, std::span<const std::byte> message) {
+    ByteReader reader(message);
+    const auto kind = reader.get<std::uint8_t>();
+    const auto id = reader.get<std::uint64_t>();
+    const auto from = static_cast<Rank>(reader.get<std::uint32_t>());
+    std::function<void(Membership&)> tell;
+    if (kind == static_cast<std::uint8_t>(Control::kVerdict)) {
+        const auto code = static_cast<Status::Code>(reader.get<std::uint8_t>());
+        tell = [from, verdict = Status(code, reader.getText())](Membership& g) {
+            g.told(from, verdict);
+        };
+    } else if (kind == static_cast<std::uint8_t>(Control::kProbe)) {
+        const auto sequence = reader.get<std::uint64_t>();
+        CallFingerprint print;
+        print.collective = reader.get<std::uint8_t>();
+        print.type = reader.get<std::uint8_t>();
+        print.op = reader.get<std::uint8_t>();
+        print.flags = reader.get<std::uint8_t>();
+        print.root = reader.get<std::int32_t>();
+        print.elements = reader.get<std::uint64_t>();
+        print.planDigest = reader.get<std::uint64_t>();
+        tell = [from, sequence, print](Membership& g) { g.probed(from, sequence, print); };
+    } else if (kind == static_cast<std::uint8_t>(Control::kAnswer)) {
+        const auto entered = reader.get<std::uint64_t>();
+        tell = [from, entered](Membership& g) { g.answered(from, entered); };
+    }
+    if (!reader.ok() || !tell) return;  // bytes of another version: nothing that we must understand
+    if (Membership* group = groupOf(id)) {
+        if (from >= 0 && from < group->ranks()) tell(*group);
+    } else if (early_.size() < kMostEarlyNews &&
+               kind != static_cast<std::uint8_t>(Control::kAnswer)) {
+        early_.push_back({id, std::move(tell)});
+    }
+}
+
+void Engine::lost(Endpoint& from, const Status& why) {
+    for (Membership* group : groups_) group->lost(from, why, now());
+}
+
+void Engine::sendControl(const Membership& group, Rank to, Bytes message) {
+    Endpoint* endpoint = group.member(to).endpoint;
+    if (endpoint == nullptr || endpoint->state() == Endpoint::State::kLost) return;
+    endpoint->sendControl(message);
+    endpoint->ringDoorbell();
+}
+
+void Engine::sendVerdict(const Membership& group, Rank to, const Status& verdict) {
+    ByteWriter writer;
+    writer.put(static_cast<std::uint8_t>(Control::kVerdict)).put(group.id());
+    writer.put(static_cast<std::uint32_t>(group.me()));
+    writer.put(static_cast<std::uint8_t>(verdict.code()));
+    writer.put(std::string_view(verdict.what()).substr(0, kMostText));
+    sendControl(group, to, writer.take());
+}
+
+void Engine::sendProbe(const Membership& group, Rank to, std::uint64_t sequence,
+                       const CallFingerprint& print) {
+    ByteWriter writer;
+    writer.put(static_cast<std::uint8_t>(Control::kProbe)).put(group.id());
+    writer.put(static_cast<std::uint32_t>(group.me())).put(sequence);
+    writer.put(print.collective).put(print.type).put(print.op).put(print.flags);
+    writer.put(print.root).put(print.elements).put(print.planDigest);
+    sendControl(group, to, writer.take());
+}
+
+void Engine::sendAnswer(const Membership& group, Rank to, std::uint64_t entered) {
+    ByteWriter writer;
+    writer.put(static_cast<std::uint8_t>(Control::kAnswer)).put(group.id());
+    writer.put(static_cast<std::uint32_t>(group.me())).put(entered);
+    sendControl(group, to, writer.take());
+}
+
+void Engine::close(Time until) {
+    waitUntil(
+        [this] {
+            return std::all_of(groups_.begin(), groups_.end(), [](auto* g) { return g->isIdle(); });
+        },
+        until);
+    withToken([&] {
+        for (const auto& transport : transports_) transport->close(until);
+    });
+}
+
+}  // namespace isthmus

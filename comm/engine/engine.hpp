@@ -1,0 +1,161 @@
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <isthmus/status.hpp>
+
+#include "comm/base/clock.hpp"
+#include "comm/base/knobs.hpp"
+#include "comm/base/mpsc_queue.hpp"
+#include "comm/base/sleep_set.hpp"
+#include "comm/engine/execution.hpp"
+#include "comm/engine/membership.hpp"
+#include "comm/engine/token.hpp"
+#include "comm/memory/arena.hpp"
+#include "comm/memory/scratch_pool.hpp"
+#include "comm/transport/transport.hpp"
+
+namespace isthmus {
+
+struct EngineConfig {
+    ProcessId self;
+    const Clock* clock = nullptr;  ///< outlives the Engine
+    Arena* arena = nullptr;        ///< outlives the Engine
+    std::size_t cacheBytes = std::size_t{32}
+                             << 20;  ///< of the last level; larger jobs store around it
+    int ranksOnNode = 1;             ///< processes that compete for `cpus`
+    int cpus = 1;
+    bool hasThread = true;  ///< false: only step() and waiting callers drive (tests, event loops)
+};
+
+/// The single owner that advances everything of this process by step(). It is a token, not a
+/// thread: a caller that waits takes it and drives; otherwise the progress thread does, and sleeps
+/// when there is nothing to do.
+class Engine final : public TransportListener {
+public:
+    explicit Engine(EngineConfig config);
+    ~Engine() override;
+
+    /// Before the first communicator; the Engine owns it.
+    void addTransport(std::unique_ptr<Transport> transport);
+    const std::vector<std::unique_ptr<Transport>>& transports() const { return transports_; }
+    SleepSet& sleepSet() { return sleepSet_; }
+    const EngineConfig& config() const { return config_; }
+    void setRanksOnNode(int ranks) { config_.ranksOnNode = ranks; }
+
+    /// Something to run on the engine, in order of submission. Any thread.
+    struct Task {
+        std::function<void()> run;
+        Task* nextQueued = nullptr;
+    };
+    void submit(std::function<void()> run);
+
+    /// Runs `act` on this thread as the engine's owner, then lets others drive. Any thread but the
+    /// engine's.
+    void withToken(const std::function<void()>& act);
+
+    /// Drives or sleeps until `isOver` or `until`. False when time ran out first, or when called
+    /// inside a callback.
+    bool waitUntil(const std::function<bool()>& isOver, Time until);
+    bool wait(const Work& work, Time until) {
+        return waitUntil([&work] { return work.isDone(); }, until);
+    }
+
+    /// Moves everything once. The caller holds the token.
+    bool step();
+
+    Time now() const { return config_.clock->now(); }
+
+    // For Memberships, on the engine's thread.
+    void add(Membership& group);
+    void remove(Membership& group);
+    void finish(Work& work, Status status);
+    std::uint64_t mappedOffset(const std::byte* buffer, std::size_t bytes) const;
+    std::size_t cacheBytes() const { return config_.cacheBytes; }
+    Result<std::byte*> takeScratch(std::size_t bytes);
+    void giveScratch(std::byte* block);
+    StepOperation* takeOperation();
+    void giveOperation(StepOperation* operation) { freeOperations_.push_back(operation); }
+    void sendVerdict(const Membership& group, Rank to, const Status& verdict);
+    void sendProbe(const Membership& group, Rank to, std::uint64_t sequence,
+                   const CallFingerprint& fingerprint);
+    void sendAnswer(const Membership& group, Rank to, std::uint64_t entered);
+
+    void announced(Endpoint& from, const MessageTag& tag, const CallFingerprint& fingerprint,
+                   std::uint64_t bytes) override;
+    void control(Endpoint& from, std::span<const std::byte> message) override;
+    void lost(Endpoint& from, const Status& why) override;
+
+    struct Counters {
+        std::uint64_t steps = 0;
+        std::uint64_t sleeps = 0;         ///< of whoever drove
+        std::uint64_t progressTurns = 0;  ///< times the progress thread took the token
+        std::uint64_t finishedByProgress =
+            0;  ///< calls that were done while the progress thread drove
+        std::uint64_t finishedByCaller = 0;
+    };
+    Counters counters() const;
+
+    /// Every call of every communicator is done, or `until` has passed; then transports are closed.
+    void close(Time until);
+
+    /// After fork(2), in the child: nothing of this Engine may be touched any more.
+    static bool isForked();
+
+private:
+    void take();
+    void release();
+    bool drive(const std::function<bool()>& isOver, Time until, bool yieldsToCallers);
+    bool idle(int& quiet, Time until);
+    void sleep(Time until);
+    bool arm();
+    void disarm();
+    Time nextEvent() const;
+    void progressLoop();
+    bool watch();
+    void rest();
+    void nudge();
+    bool hasWork() const;
+    void takeSubmitted();
+    Membership* groupOf(std::uint64_t id);
+    void sendControl(const Membership& group, Rank to, Bytes message);
+
+    EngineConfig config_;
+    SleepSet sleepSet_;
+    std::vector<std::unique_ptr<Transport>> transports_;
+    std::unique_ptr<ScratchPool> scratchPool_;
+    std::vector<std::unique_ptr<StepOperation>> operations_;
+    std::vector<StepOperation*> freeOperations_;
+    std::vector<Membership*> groups_;
+    std::map<std::uint64_t, Membership*> groupsById_;
+
+    struct EarlyNews {
+        std::uint64_t group = 0;
+        std::function<void(Membership&)> tell;
+    };
+    std::deque<EarlyNews> early_;  ///< about communicators that are not made here yet
+
+    MpscQueue<Task> submitted_;
+    EngineToken token_;
+    std::atomic<bool> isStopping_{false};
+    std::atomic<bool> isAsleep_{
+        false};  ///< somebody is, or is about to be, in sleepSet_: tasks must wake it
+    std::atomic<bool> isResting_{
+        false};  ///< the progress thread is in sleepSet_; else it looks now and then
+    std::atomic<bool> isNapping_{false};
+    std::atomic<std::uint32_t> nudges_{0};
+    std::atomic<std::uint64_t> callerTurns_{0};
+    bool isArmed_ = false;            ///< owner only: transports think that we sleep
+    bool isProgressDriving_ = false;  ///< owner only
+    Counters counters_;
+    std::thread progress_;
+};
+
+}  // namespace isthmus

@@ -1,0 +1,351 @@
+#include "comm/engine/execution.hpp"
+
+#include <algorithm>
+
+#include "comm/base/assert.hpp"
+#include "comm/engine/engine.hpp"
+#include "comm/engine/membership.hpp"
+
+namespace isthmus {
+
+namespace {
+
+// Bytes of copies and reductions of one call before others get their turn: about 100 us at memory
+// speed.
+constexpr std::size_t kTurnBytes = std::size_t{2} << 20;
+
+std::size_t alignUp(std::size_t bytes, std::size_t alignment) {
+    return (bytes + alignment - 1) / alignment * alignment;
+}
+
+}  // namespace
+
+Execution::Execution(Membership& group, std::unique_ptr<CallRequest> call, std::uint64_t sequence)
+    : group_(group),
+      call_(std::move(call)),
+      sequence_(sequence),
+      lane_(static_cast<int>(sequence % kLanes)),
+      fingerprint_(call_->fingerprint()),
+      verified_(group.nodeRanks().size(), 0) {
+    verified_[group.myPosition()] = 1;
+    unverified_ = static_cast<int>(group.nodeRanks().size()) - 1;
+}
+
+Execution::~Execution() {
+    ISTHMUS_ASSERT(pending_ == 0);
+    group_.engine().giveScratch(scratch_);
+    // Shared memory of an inline call is the lane's; otherwise peers are done with it (exit
+    // closure).
+    if (plan_ && !plan_->plan.sharedOutlivesCall) group_.engine().giveScratch(shared_);
+}
+
+Status Execution::enter() {
+    const PreparedPlans& prepared = *call_->prepared;
+    const auto& plans = prepared.byMapping;
+    const auto& any = plans[0] ? plans[0] : plans[1] ? plans[1] : plans[2];
+    const Extents whole(any->plan, *call_, 1);
+    const bool isInPlace = call_->input == call_->output && call_->input != nullptr;
+    const auto offset = [&](const std::byte* buffer, std::size_t bytes) {
+        return bytes == 0 ? 0 : group_.engine().mappedOffset(buffer, bytes);
+    };
+    if (plans[2] && (plans[2]->plan.inPlaceSafe || !isInPlace)) {
+        inputOffset_ = offset(call_->input, whole.inputBytes());
+        outputOffset_ = offset(call_->output, whole.outputBytes());
+    }
+    const bool isMapped = inputOffset_ != kNotMapped && outputOffset_ != kNotMapped;
+    if (!isMapped) inputOffset_ = outputOffset_ = kNotMapped;
+    const std::size_t footprint =
+        (whole.inputBytes() + whole.outputBytes()) * group_.nodeRanks().size();
+    isStreaming_ = footprint > group_.engine().cacheBytes();
+
+    if (!prepared.dependsOnNode()) {
+        ISTHMUS_TRY(bind(plans[0] ? Mapping::kNone : plans[1] ? Mapping::kShared : Mapping::kAll));
+    } else if (!isMapped) {
+        ISTHMUS_TRY(bind(Mapping::kShared));  // no need to wait for anybody: all will stage
+    }
+    CallSlot& slot = group_.myBlock().slots[lane_];
+    slot.fingerprint = fingerprint_;
+    slot.inputOffset = inputOffset_;
+    slot.outputOffset = outputOffset_;
+    const bool hasArenaScratch = shared_ != nullptr && !plan_->plan.sharedOutlivesCall;
+    slot.sharedOffset = hasArenaScratch
+                            ? group_.engine().mappedOffset(shared_, sharedStride_ * window_)
+                            : kNotMapped;
+    slot.sequence.store(sequence_ + 1, std::memory_order_release);
+    group_.ringNode();
+    hasEntered_ = true;
+    return {};
+}
+
+bool Execution::verifyPeers() {
+    bool isNews = false;
+    for (std::size_t i = 0; i < verified_.size() && unverified_ > 0; ++i) {
+        if (verified_[i]) continue;
+        const CallSlot& slot = group_.onNode(static_cast<int>(i)).block->slots[lane_];
+        if (slot.sequence.load(std::memory_order_acquire) != sequence_ + 1) continue;
+        if (slot.fingerprint != fingerprint_) {
+            group_.mismatch(*this, group_.nodeRanks()[i], slot.fingerprint);
+            return true;
+        }
+        verified_[i] = 1;
+        --unverified_;
+        isNews = true;
+    }
+    return isNews;
+}
+
+bool Execution::decideMapping() {
+    if (unverified_ > 0) return false;
+    bool allMapped = true;
+    for (const Rank rank : group_.nodeRanks()) {
+        allMapped &= group_.member(rank).block->slots[lane_].inputOffset != kNotMapped;
+    }
+    if (Status status = bind(allMapped ? Mapping::kAll : Mapping::kShared); !status.ok()) {
+        group_.fail(std::move(status));
+        return true;
+    }
+    if (shared_ != nullptr) {
+        // I could have run directly and a peer could not: the slot is out already, so the offset
+        // follows it. Peers wait for my first signal before they look at it.
+        group_.myBlock().slots[lane_].sharedOffset =
+            group_.engine().mappedOffset(shared_, sharedStride_ * window_);
+    }
+    return true;
+}
+
+Status Execution::bind(Mapping mapping) {
+    plan_ = call_->prepared->byMapping[static_cast<int>(mapping)];
+    ISTHMUS_ASSERT(plan_ != nullptr);
+    const bool isDirect = mapping == Mapping::kAll && call_->prepared->dependsOnNode();
+    segments_ = isDirect ? call_->prepared->segmentsWhenMapped : call_->prepared->segments;
+    window_ = std::clamp(call_->prepared->window, 1, std::min(segments_, kMaxWindow));
+    extents_ = std::make_unique<Extents>(plan_->plan, *call_, segments_);
+    isStreaming_ = isStreaming_ && !plan_->usesMessages;
+    input_ = call_->input;
+    if (!plan_->plan.inPlaceSafe && call_->input == call_->output && call_->input != nullptr) {
+        inputCopy_.assign(call_->input, call_->input + extents_->inputBytes());
+        input_ = inputCopy_.data();
+    }
+    ISTHMUS_TRY(grabScratch());
+    runs_.resize(window_);
+    for (SegmentRun& run : runs_) run.segment = -1;
+    return {};
+}
+
+Status Execution::grabScratch() {
+    const Plan& plan = plan_->plan;
+    const auto layOut = [&](const std::vector<ChunkName>& slots, std::vector<std::size_t>& offsets,
+                            std::size_t alignment) {
+        std::size_t bytes = 0;
+        for (const ChunkName& like : slots) {
+            offsets.push_back(bytes);
+            bytes = alignUp(bytes + extents_->scratchCapacity(like), alignment);
+        }
+        return alignUp(bytes, 64);
+    };
+    scratchStride_ = layOut(plan.scratch, scratchOffsets_, 64);
+    if (plan.sharedOutlivesCall) {
+        sharedStride_ = layOut(plan.shared, sharedOffsets_, 8);
+        if (sharedStride_ * window_ > group_.inlineBytes()) {
+            return Status::internal("an inline call of " + std::to_string(sharedStride_) +
+                                    " bytes does not fit its lane of " +
+                                    std::to_string(group_.inlineBytes()));
+        }
+        shared_ = group_.inlineArea(group_.member(group_.me()), lane_);
+    } else {
+        sharedStride_ = layOut(plan.shared, sharedOffsets_, 64);
+        if (sharedStride_ > 0) {
+            const auto block = group_.engine().takeScratch(sharedStride_ * window_);
+            if (!block.ok()) return block.status();
+            shared_ = *block;
+        }
+    }
+    if (scratchStride_ > 0) {
+        const auto block = group_.engine().takeScratch(scratchStride_ * window_);
+        if (!block.ok()) return block.status();
+        scratch_ = *block;
+    }
+    return {};
+}
+
+bool Execution::progress() {
+    if (isStopped_ || isDone_) return takeLanded();
+    bool isNews = verifyPeers();
+    if (isStopped_) return true;
+    if (!plan_) {
+        if (!decideMapping()) return isNews;
+        isNews = true;
+        if (isStopped_) return true;
+    }
+    while (nextSegment_ < std::min(segments_, window_)) {
+        startSegment(runs_[nextSegment_], nextSegment_);
+        ++nextSegment_;
+        isNews = true;
+    }
+    isNews |= takeLanded();
+    for (SegmentRun& run : runs_) {
+        if (isStopped_) return true;
+        if (run.segment >= 0) isNews |= progressRun(run);
+    }
+    // Every node peer must have agreed to the call before it counts as done, even if nothing came
+    // from it.
+    if (endedSegments_ == segments_ && pending_ == 0 && unverified_ == 0) {
+        isDone_ = true;
+        isNews = true;
+    }
+    return isNews;
+}
+
+bool Execution::takeLanded() {
+    if (landed_.empty()) return false;
+    std::vector<StepOperation*> landed;
+    landed.swap(landed_);
+    for (StepOperation* operation : landed) {
+        --pending_;
+        const int slot = operation->slot;
+        const int step = operation->step;
+        const Status outcome = operation->outcome;
+        const bool isToMe = operation->tag.to == group_.me();
+        const Rank peer = isToMe ? operation->tag.from : operation->tag.to;
+        group_.engine().giveOperation(operation);
+        if (isStopped_) continue;
+        if (!outcome.ok()) {
+            group_.operationFailed(outcome, peer);
+            continue;
+        }
+        if (step < 0) continue;
+        SegmentRun& run = runs_[slot];
+        if (plan_->plan.steps[step].verb == Verb::kWait) {
+            for (auto& waiting : run.waiting) waiting.remote -= waiting.step == step ? 1 : 0;
+        } else {
+            completeStep(run, step);
+            settle(run);
+        }
+    }
+    return true;
+}
+
+void Execution::startSegment(SegmentRun& run, int segment) {
+    run.segment = segment;
+    run.left = static_cast<int>(plan_->nodes.size());
+    run.waitsFor.resize(plan_->nodes.size());
+    for (std::size_t i = 0; i < plan_->nodes.size(); ++i)
+        run.waitsFor[i] = plan_->nodes[i].waitsFor;
+    for (const int step : plan_->first) fresh_.push_back(step);
+    settle(run);
+}
+
+bool Execution::progressRun(SegmentRun& run) {
+    bool isNews = pollWaits(run);
+    std::size_t bytes = 0;
+    while (!run.ready.empty() && bytes < kTurnBytes) {
+        const int step = run.ready.front();
+        run.ready.pop_front();
+        bytes += runHeavy(run, step);
+        completeStep(run, step);
+        settle(run);
+        isNews = true;
+    }
+    if (run.left == 0) {
+        finishSegment(run);
+        isNews = true;
+    }
+    return isNews;
+}
+
+void Execution::finishSegment(SegmentRun& run) {
+    const int slot = slotOf(run);
+    for (std::size_t i = 0; i < verified_.size(); ++i) {
+        const int position = static_cast<int>(i);
+        group_.raisedBase(lane_, slot, position) += plan_->signalsTo[i];
+        group_.seenBase(lane_, slot, position) += plan_->waitsOn[i];
+    }
+    ++endedSegments_;
+    run.segment = -1;
+    if (nextSegment_ < segments_) startSegment(runs_[slot], nextSegment_++);
+}
+
+bool Execution::pollWaits(SegmentRun& run) {
+    bool isNews = false;
+    for (std::size_t i = 0; i < run.waiting.size();) {
+        if (!isSatisfied(run, run.waiting[i])) {
+            ++i;
+            continue;
+        }
+        const int step = run.waiting[i].step;
+        run.waiting.erase(run.waiting.begin() + static_cast<std::ptrdiff_t>(i));
+        completeStep(run, step);
+        settle(run);
+        isNews = true;
+        i = 0;  // settling may have added waits
+    }
+    return isNews;
+}
+
+bool Execution::isSatisfied(const SegmentRun& run, const SegmentRun::Waiting& waiting) const {
+    if (waiting.remote > 0) return false;
+    const int slot = slotOf(run);
+    for (const CompiledPlan::Peer& peer : plan_->nodes[waiting.step].peers) {
+        if (peer.position < 0) continue;
+        if (!verified_[peer.position]) return false;
+        const std::uint64_t wanted = group_.seenBase(lane_, slot, peer.position) + peer.ordinal + 1;
+        SignalLine& line = group_.onNode(peer.position).block->line(group_.myPosition());
+        // Acquire: pairs with the release of raise(); what the peer wrote before it signalled is
+        // visible after.
+        if (line.raised[lane_][slot].load(std::memory_order_acquire) < wanted) return false;
+    }
+    return true;
+}
+
+void Execution::settle(SegmentRun& run) {
+    while (!fresh_.empty()) {
+        const int step = fresh_.back();
+        fresh_.pop_back();
+        makeReady(run, step);
+    }
+}
+
+void Execution::completeStep(SegmentRun& run, int step) {
+    --run.left;
+    for (const int next : plan_->nodes[step].next) {
+        if (--run.waitsFor[next] == 0) fresh_.push_back(next);
+    }
+}
+
+void Execution::makeReady(SegmentRun& run, int step) {
+    switch (plan_->plan.steps[step].verb) {
+    case Verb::kSend:
+    case Verb::kRecv:
+        post(run, step);
+        break;
+    case Verb::kSignal:
+        raise(run, step);
+        completeStep(run, step);
+        break;
+    case Verb::kWait:
+        beginWait(run, step);
+        break;
+    case Verb::kCopy:
+    case Verb::kReduce:
+        if (plan_->nodes[step].isFused) {
+            completeStep(run, step);
+        } else {
+            run.ready.push_back(step);
+        }
+        break;
+    }
+}
+
+void Execution::landed(Operation& operation, const Status& status) {
+    auto& mine = static_cast<StepOperation&>(operation);
+    mine.outcome = status;
+    mine.execution->landed_.push_back(&mine);
+    auto& flying = mine.execution->flying_;
+    const auto at = std::find(flying.begin(), flying.end(), &mine);
+    if (at != flying.end()) {
+        *at = flying.back();
+        flying.pop_back();
+    }
+}
+
+}  // namespace isthmus

@@ -1,0 +1,139 @@
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/engine/call.hpp"
+#include "comm/engine/control_block.hpp"
+#include "comm/engine/extents.hpp"
+#include "comm/transport/transport.hpp"
+
+namespace isthmus {
+
+class Membership;
+class Execution;
+
+/// A posted message of an Execution.
+struct StepOperation : Operation {
+    Execution* execution = nullptr;
+    int slot = 0;
+    int step = -1;  ///< -1: nothing waits for it (a signal to another node)
+    Status outcome;
+};
+
+/// A Plan bound to one call and run to its end. Engine thread only.
+///
+/// Life: made with the call's sequence number -> enter() publishes the call to the node ->
+/// progress() decides between direct and staged once all of the node have entered, then runs
+/// segments in a window -> isDone().
+class Execution {
+public:
+    Execution(Membership& group, std::unique_ptr<CallRequest> call, std::uint64_t sequence);
+    ~Execution();
+
+    const CallRequest& call() const { return *call_; }
+    std::uint64_t sequence() const { return sequence_; }
+    const CallFingerprint& fingerprint() const { return fingerprint_; }
+
+    /// Tells the node's ranks about the call. Once.
+    Status enter();
+
+    /// Does what can be done now. True when anything happened.
+    bool progress();
+
+    bool isDone() const { return isDone_; }
+    /// Posted messages that have not come back; the memory they use is theirs until then.
+    int pendingOperations() const { return pending_; }
+
+    /// Stops running steps; the caller cancels the messages.
+    void stop() { isStopped_ = true; }
+
+    /// "step 17 of 28, waiting for rank 1 (node-a)" for messages; `blamed` gets those ranks.
+    std::string standing(std::vector<Rank>& blamed) const;
+
+    /// Ranks of other nodes whose messages this call waits for now.
+    std::vector<Rank> awaitedElsewhere() const;
+
+private:
+    /// One active segment in one slot of the window.
+    struct SegmentRun {
+        struct Waiting {
+            int step = 0;
+            int remote = 0;  ///< messages from other nodes still to come
+        };
+        int segment = -1;
+        int left = 0;
+        std::vector<std::uint32_t> waitsFor;
+        std::vector<Waiting> waiting;
+        std::deque<int> ready;  ///< copies and reductions
+    };
+
+    bool decideMapping();
+    bool verifyPeers();
+    Status bind(Mapping mapping);
+    Status grabScratch();
+    void startSegment(SegmentRun& run, int segment);
+    bool progressRun(SegmentRun& run);
+    bool pollWaits(SegmentRun& run);
+    bool isSatisfied(const SegmentRun& run, const SegmentRun::Waiting& waiting) const;
+    void finishSegment(SegmentRun& run);
+    void makeReady(SegmentRun& run, int step);
+    void completeStep(SegmentRun& run, int step);
+    void settle(SegmentRun& run);
+    bool takeLanded();
+
+    void raise(SegmentRun& run, int step);
+    void beginWait(SegmentRun& run, int step);
+    void post(SegmentRun& run, int step);
+    void postSignal(SegmentRun& run, int step, const CompiledPlan::Peer& peer, bool isSend);
+    StepOperation* newOperation(const SegmentRun& run, int step, Rank peer, bool isSend);
+
+    std::size_t runHeavy(SegmentRun& run, int step);
+    std::size_t runCopy(SegmentRun& run, const Step& step);
+    std::size_t runReduce(SegmentRun& run, int index);
+    MemoryPiece pieceOf(const SegmentRun& run, const Location& location) const;
+    int slotOf(const SegmentRun& run) const { return run.segment % window_; }
+    static void landed(Operation& operation, const Status& status);
+
+    Membership& group_;
+    std::unique_ptr<CallRequest> call_;
+    std::uint64_t sequence_;
+    int lane_;
+    CallFingerprint fingerprint_;
+
+    bool hasEntered_ = false;
+    bool isDone_ = false;
+    bool isStopped_ = false;
+    bool isStreaming_ = false;
+    int unverified_ = 0;
+    std::vector<char> verified_;  ///< per position of my node
+    std::uint64_t inputOffset_ = kNotMapped;
+    std::uint64_t outputOffset_ = kNotMapped;
+
+    std::shared_ptr<const CompiledPlan> plan_;
+    std::unique_ptr<Extents> extents_;
+    const std::byte* input_ = nullptr;
+    int segments_ = 0;
+    int window_ = 0;
+    int nextSegment_ = 0;
+    int endedSegments_ = 0;
+    std::vector<SegmentRun> runs_;
+    std::vector<int> fresh_;  ///< steps of the run at hand that have just become ready
+
+    std::byte* scratch_ = nullptr;  ///< private slots of all window slots
+    std::byte* shared_ = nullptr;
+    std::size_t scratchStride_ = 0;
+    std::size_t sharedStride_ = 0;
+    std::vector<std::size_t> scratchOffsets_;
+    std::vector<std::size_t> sharedOffsets_;
+    std::vector<std::byte> inputCopy_;
+
+    int pending_ = 0;
+    std::vector<StepOperation*> flying_;
+    std::vector<StepOperation*> landed_;
+};
+
+}  // namespace isthmus

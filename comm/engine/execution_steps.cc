@@ -1,0 +1,251 @@
+// The six verbs of a Plan, done.
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "comm/base/assert.hpp"
+#include "comm/engine/engine.hpp"
+#include "comm/engine/execution.hpp"
+#include "comm/engine/membership.hpp"
+#include "comm/reduce/reducer.hpp"
+
+namespace isthmus {
+
+namespace {
+
+constexpr std::size_t kMostSources =
+    256;  // operands of one reduction that are gathered on the stack
+
+bool follows(const MemoryPiece& first, const MemoryPiece& second) {
+    return first.address + first.bytes == second.address;
+}
+
+}  // namespace
+
+MemoryPiece Execution::pieceOf(const SegmentRun& run, const Location& location) const {
+    const Plan& plan = plan_->plan;
+    const Member& owner = group_.member(location.rank);
+    const bool isMine = location.rank == plan.me;
+    const CallSlot* slot = isMine ? nullptr : &owner.block->slots[lane_];
+    switch (location.buffer) {
+    case Buffer::kInput: {
+        const Extent extent = extents_->of(location, run.segment);
+        const std::byte* base = isMine ? input_ : owner.arena.base + slot->inputOffset;
+        return {const_cast<std::byte*>(base) + extent.offset, extent.bytes};
+    }
+    case Buffer::kOutput: {
+        const Extent extent = extents_->of(location, run.segment);
+        std::byte* base = isMine ? call_->output : owner.arena.base + slot->outputOffset;
+        return {base + extent.offset, extent.bytes};
+    }
+    case Buffer::kScratch:
+        return {scratch_ + scratchStride_ * slotOf(run) + scratchOffsets_[location.chunk],
+                extents_->scratchBytes(plan.scratch[location.chunk], run.segment)};
+    case Buffer::kShared: {
+        std::byte* base = isMine                    ? shared_
+                          : plan.sharedOutlivesCall ? group_.inlineArea(owner, lane_)
+                                                    : owner.arena.base + slot->sharedOffset;
+        return {base + sharedStride_ * slotOf(run) + sharedOffsets_[location.chunk],
+                extents_->scratchBytes(plan.shared[location.chunk], run.segment)};
+    }
+    }
+    return {};
+}
+
+void Execution::raise(SegmentRun& run, int step) {
+    const int slot = slotOf(run);
+    for (const CompiledPlan::Peer& peer : plan_->nodes[step].peers) {
+        if (peer.position < 0) {
+            postSignal(run, step, peer, true);
+            continue;
+        }
+        const std::uint64_t value =
+            group_.raisedBase(lane_, slot, peer.position) + peer.ordinal + 1;
+        auto& counter = group_.myBlock().line(peer.position).raised[lane_][slot];
+        // Release: pairs with isSatisfied() at the peer.
+        counter.store(value, std::memory_order_release);
+        group_.onNode(peer.position).endpoint->ringDoorbell();
+    }
+}
+
+void Execution::beginWait(SegmentRun& run, int step) {
+    SegmentRun::Waiting waiting{step, 0};
+    for (const CompiledPlan::Peer& peer : plan_->nodes[step].peers) {
+        if (peer.position >= 0) continue;
+        postSignal(run, step, peer, false);
+        ++waiting.remote;
+    }
+    run.waiting.push_back(waiting);
+}
+
+StepOperation* Execution::newOperation(const SegmentRun& run, int step, Rank peer, bool isSend) {
+    StepOperation* operation = group_.engine().takeOperation();
+    operation->execution = this;
+    operation->slot = slotOf(run);
+    operation->step = step;
+    operation->outcome = {};
+    operation->moved = 0;
+    operation->priority = static_cast<std::uint8_t>(call_->priority);
+    operation->fingerprint = fingerprint_;
+    operation->done = &Execution::landed;
+    operation->pieces.clear();
+    MessageTag& tag = operation->tag;
+    tag.communicator = group_.id();
+    tag.sequence = sequence_;
+    tag.segment = static_cast<std::uint32_t>(run.segment);
+    tag.from = static_cast<std::uint16_t>(isSend ? group_.me() : peer);
+    tag.to = static_cast<std::uint16_t>(isSend ? peer : group_.me());
+    tag.pointToPoint = false;
+    ++pending_;
+    flying_.push_back(operation);
+    return operation;
+}
+
+void Execution::postSignal(SegmentRun& run, int step, const CompiledPlan::Peer& peer, bool isSend) {
+    StepOperation* operation = newOperation(run, isSend ? -1 : step, peer.rank, isSend);
+    operation->tag.channel = kSignalChannel;
+    operation->tag.index = peer.ordinal;
+    Endpoint& endpoint = *group_.member(peer.rank).endpoint;
+    isSend ? endpoint.postSend(*operation) : endpoint.postRecv(*operation);
+}
+
+void Execution::post(SegmentRun& run, int index) {
+    const Step& step = plan_->plan.steps[index];
+    const bool isSend = step.verb == Verb::kSend;
+    const Slice& slice = isSend ? step.sources.front() : step.target;
+    StepOperation* operation = newOperation(run, index, step.peers.front(), isSend);
+    std::size_t bytes = 0;
+    for (const Location& location : slice) {
+        const MemoryPiece piece = pieceOf(run, location);
+        if (piece.bytes == 0) continue;
+        bytes += piece.bytes;
+        if (!operation->pieces.empty() && follows(operation->pieces.back(), piece)) {
+            operation->pieces.back().bytes += piece.bytes;
+        } else {
+            operation->pieces.push_back(piece);
+        }
+    }
+    if (bytes == 0) {  // both sides drop it; what depends on it goes on
+        --pending_;
+        flying_.pop_back();
+        group_.engine().giveOperation(operation);
+        completeStep(run, index);
+        return;
+    }
+    operation->tag.channel = static_cast<std::uint16_t>(step.channel);
+    operation->tag.index = plan_->nodes[index].message;
+    Endpoint& endpoint = *group_.member(step.peers.front()).endpoint;
+    isSend ? endpoint.postSend(*operation) : endpoint.postRecv(*operation);
+}
+
+std::size_t Execution::runHeavy(SegmentRun& run, int index) {
+    const Step& step = plan_->plan.steps[index];
+    const bool isCopy =
+        step.verb == Verb::kCopy || (step.sources.size() == 1 && plan_->nodes[index].fused.empty());
+    return isCopy ? runCopy(run, step) : runReduce(run, index);
+}
+
+std::size_t Execution::runCopy(SegmentRun& run, const Step& step) {
+    const Slice& source = step.sources.front();
+    std::size_t total = 0;
+    for (std::size_t i = 0; i < step.target.size();) {
+        MemoryPiece to = pieceOf(run, step.target[i]);
+        MemoryPiece from = pieceOf(run, source[i]);
+        std::size_t next = i + 1;
+        for (; next < step.target.size(); ++next) {
+            const MemoryPiece moreTo = pieceOf(run, step.target[next]);
+            const MemoryPiece moreFrom = pieceOf(run, source[next]);
+            if (!follows(to, moreTo) || !follows(from, moreFrom)) break;
+            to.bytes += moreTo.bytes;
+            from.bytes += moreFrom.bytes;
+        }
+        if (to.bytes > 0 && to.address != from.address) {
+            const bool isResult = step.target[i].buffer == Buffer::kOutput;
+            copyBytes(to.address, from.address, to.bytes, isStreaming_ && isResult);
+        }
+        total += to.bytes;
+        i = next;
+    }
+    return total;
+}
+
+std::size_t Execution::runReduce(SegmentRun& run, int index) {
+    const Step& step = plan_->plan.steps[index];
+    const auto& fused = plan_->nodes[index].fused;
+    const std::size_t operands = step.sources.size();
+    const std::size_t results = fused.size() + 1;
+    ISTHMUS_ASSERT(operands + results <= kMostSources);
+    std::array<MemoryPiece, kMostSources> pieces;
+    const auto gather = [&](std::size_t at, std::array<MemoryPiece, kMostSources>& into) {
+        into[0] = pieceOf(run, step.target[at]);
+        for (std::size_t i = 1; i < results; ++i) {
+            into[i] = pieceOf(run, plan_->plan.steps[fused[i - 1]].target[at]);
+        }
+        for (std::size_t i = 0; i < operands; ++i)
+            into[results + i] = pieceOf(run, step.sources[i][at]);
+    };
+    const double scale = call_->op == ReduceOp::kAvg && step.completes ? 1.0 / group_.ranks() : 1.0;
+    std::size_t total = 0;
+    for (std::size_t at = 0; at < step.target.size();) {
+        gather(at++, pieces);
+        for (; at < step.target.size(); ++at) {
+            std::array<MemoryPiece, kMostSources> more;
+            gather(at, more);
+            bool isRun = true;
+            for (std::size_t i = 0; i < results + operands; ++i)
+                isRun &= follows(pieces[i], more[i]);
+            if (!isRun) break;
+            for (std::size_t i = 0; i < results + operands; ++i) pieces[i].bytes += more[i].bytes;
+        }
+        if (pieces[0].bytes == 0) continue;
+        std::array<void*, kMostSources> targets;
+        std::array<const void*, kMostSources> sources;
+        for (std::size_t i = 0; i < results; ++i) targets[i] = pieces[i].address;
+        for (std::size_t i = 0; i < operands; ++i) sources[i] = pieces[results + i].address;
+        const bool isResult = step.target[0].buffer == Buffer::kOutput;
+        reduceToMany(call_->type, call_->op, {targets.data(), results}, {sources.data(), operands},
+                     pieces[0].bytes / bytesOf(call_->type), scale, isStreaming_ && isResult);
+        total += pieces[0].bytes * operands;
+    }
+    return total;
+}
+
+std::vector<Rank> Execution::awaitedElsewhere() const {
+    std::vector<Rank> ranks;
+    for (const StepOperation* operation : flying_) {
+        const bool isToMe = operation->tag.to == group_.me();
+        ranks.push_back(isToMe ? operation->tag.from : operation->tag.to);
+    }
+    std::sort(ranks.begin(), ranks.end());
+    ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+    return ranks;
+}
+
+std::string Execution::standing(std::vector<Rank>& blamed) const {
+    for (std::size_t i = 0; i < verified_.size(); ++i) {
+        if (!verified_[i]) blamed.push_back(group_.nodeRanks()[i]);
+    }
+    if (!blamed.empty()) return "not entered";
+    if (!plan_) return "choosing between direct and staged";
+    int done = 0;
+    for (const SegmentRun& run : runs_) {
+        if (run.segment < 0) continue;
+        done = static_cast<int>(plan_->nodes.size()) - run.left;
+        for (const auto& waiting : run.waiting) {
+            for (const CompiledPlan::Peer& peer : plan_->nodes[waiting.step].peers)
+                blamed.push_back(peer.rank);
+        }
+        break;
+    }
+    std::uint64_t moved = 0;
+    for (const StepOperation* operation : flying_) moved += operation->moved;
+    for (const Rank rank : awaitedElsewhere()) blamed.push_back(rank);
+    std::sort(blamed.begin(), blamed.end());
+    blamed.erase(std::unique(blamed.begin(), blamed.end()), blamed.end());
+    return plan_->plan.algorithm + " segment " + std::to_string(endedSegments_ + 1) + " of " +
+           std::to_string(segments_) + ", step " + std::to_string(done) + " of " +
+           std::to_string(plan_->nodes.size()) + ", " + std::to_string(moved) +
+           " bytes of open messages done";
+}
+
+}  // namespace isthmus

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "comm/engine/call.hpp"
+#include "comm/plan/operand.hpp"
+#include "comm/plan/plan.hpp"
+
+namespace isthmus {
+
+/// Offset and bytes of a chunk inside its buffer.
+struct Extent {
+    std::size_t offset = 0;
+    std::size_t bytes = 0;
+};
+
+/// Gives each chunk of a Plan its place, for one call cut into `segments`. Refers to both
+/// arguments.
+class Extents {
+public:
+    Extents(const Plan& plan, const CallRequest& call, int segments);
+
+    int segments() const { return segments_; }
+
+    /// Of an input or output location.
+    Extent of(const Location& location, int segment) const;
+    /// Bytes of a scratch slot in `segment`, and the most that any segment needs.
+    std::size_t scratchBytes(const ChunkName& like, int segment) const;
+    std::size_t scratchCapacity(const ChunkName& like) const;
+
+    /// Of the whole buffers of this rank (0 when it has none).
+    std::size_t inputBytes() const;
+    std::size_t outputBytes() const;
+
+private:
+    std::size_t elementsOf(const ChunkName& name) const;
+    std::size_t blockOffset(bool isInput, int block) const;
+    std::size_t bufferBytes(Buffer buffer, int blocks) const;
+
+    const Plan& plan_;
+    const CallRequest& call_;
+    Operand operand_;
+    int segments_;
+    std::size_t elementBytes_;
+    std::vector<std::size_t> inputOffsets_;  // of blocks, in elements; empty when uniform
+    std::vector<std::size_t> outputOffsets_;
+};
+
+}  // namespace isthmus

@@ -1,0 +1,310 @@
+#include "comm/engine/membership.hpp"
+
+#include <algorithm>
+
+#include "comm/base/log.hpp"
+#include "comm/engine/engine.hpp"
+
+namespace isthmus {
+
+namespace {
+
+// Calls that run at once; later ones wait in issue order. More only thrash the cache.
+constexpr std::size_t kMostActive = 4;
+// How often deadlines are looked at.
+constexpr Time kCheckEvery = std::chrono::milliseconds(2);
+// A closed connection is believed after this: what arrived before it, and the verdict of whoever
+// saw more, come first.
+constexpr Time kHoldLoss = std::chrono::milliseconds(50);
+// A stuck call asks its peers on other nodes where they are, this often.
+constexpr Time kProbeEvery = std::chrono::milliseconds(250);
+// How long buffers of a failed call are kept back for a node peer that does not say that it
+// stopped.
+constexpr Time kStopPatience = std::chrono::milliseconds(500);
+
+std::int64_t millisecondsOf(Time time) {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
+}
+
+}  // namespace
+
+Membership::Membership(Engine& engine, MembershipConfig config)
+    : engine_(engine), config_(std::move(config)), pointToPoint_(*this) {
+    nodeRanks_ = config_.layout.nodes[config_.layout.nodeOf(config_.me)];
+    raised_.assign(kLanes * kMaxWindow * nodeRanks_.size(), 0);
+    seen_.assign(raised_.size(), 0);
+}
+
+Membership::~Membership() = default;
+
+std::byte* Membership::inlineArea(const Member& member, int lane) const {
+    return member.block->inlineArea(static_cast<int>(nodeRanks_.size()), config_.inlineBytes, lane);
+}
+
+std::uint64_t& Membership::raisedBase(int lane, int slot, int position) {
+    return raised_[(static_cast<std::size_t>(lane) * kMaxWindow + slot) * nodeRanks_.size() +
+                   position];
+}
+
+std::uint64_t& Membership::seenBase(int lane, int slot, int position) {
+    return seen_[(static_cast<std::size_t>(lane) * kMaxWindow + slot) * nodeRanks_.size() +
+                 position];
+}
+
+void Membership::ringNode() {
+    for (const Rank rank : nodeRanks_) {
+        if (rank != me()) member(rank).endpoint->ringDoorbell();
+    }
+}
+
+std::string Membership::nameOf(Rank rank) const {
+    if (rank < 0) return "any rank";
+    return "rank " + std::to_string(config_.globalRanks[rank]) + " (" + member(rank).place + ")";
+}
+
+std::string Membership::title(const CallRequest& call, std::uint64_t sequence) const {
+    std::string text(isthmus::nameOf(call.collective));
+    text += " #" + std::to_string(sequence) + " on \"" + config_.name + "\"";
+    if (!call.name.empty()) text += " named \"" + call.name + "\"";
+    return text;
+}
+
+void Membership::submit(std::unique_ptr<CallRequest> call) {
+    if (!failure_.ok()) {
+        call->work->complete(failure_);
+        return;
+    }
+    queued_.push_back(std::move(call));
+}
+
+bool Membership::progress(Time now) {
+    if (!failure_.ok()) return drainFailed(now);
+    if (isIdle()) return false;
+    bool isNews = admit();
+    for (std::size_t i = 0; i < active_.size() && failure_.ok(); ++i)
+        isNews |= active_[i]->progress();
+    if (failure_.ok()) isNews |= pointToPoint_.progress(now);
+    if (failure_.ok()) isNews |= retire();
+    if (failure_.ok() && now - checkedAt_ >= kCheckEvery) isNews |= checkTime(now);
+    return isNews;
+}
+
+bool Membership::admit() {
+    bool isNews = false;
+    while (!queued_.empty() && active_.size() < kMostActive && failure_.ok()) {
+        for (const Rank rank : nodeRanks_) {
+            // Acquire: pairs with retire(); the peer has read the lane's old slot by then.
+            const std::uint64_t finished =
+                member(rank).block->finished.load(std::memory_order_acquire);
+            if (finished + kLanes <= nextSequence_) return isNews;
+        }
+        auto call = std::move(queued_.front());
+        queued_.pop_front();
+        active_.push_back(std::make_unique<Execution>(*this, std::move(call), nextSequence_++));
+        Execution& execution = *active_.back();
+        const auto [from, to] = early_.equal_range(execution.sequence());
+        for (auto it = from; it != to; ++it) {
+            if (it->second.second != execution.fingerprint()) {
+                mismatch(execution, it->second.first, it->second.second);
+                return true;
+            }
+        }
+        early_.erase(from, to);
+        if (Status status = execution.enter(); !status.ok()) {
+            fail(status.within(title(execution.call(), execution.sequence())));
+            return true;
+        }
+        isNews = true;
+    }
+    return isNews;
+}
+
+bool Membership::retire() {
+    bool isNews = false;
+    for (std::size_t i = 0; i < active_.size();) {
+        if (!active_[i]->isDone()) {
+            ++i;
+            continue;
+        }
+        const auto work = active_[i]->call().work;
+        active_.erase(active_.begin() + static_cast<std::ptrdiff_t>(i));
+        const std::uint64_t finished =
+            active_.empty() ? nextSequence_ : active_.front()->sequence();
+        // Release: pairs with admit() of the peers.
+        myBlock().finished.store(finished, std::memory_order_release);
+        if (finished % (kLanes / 2) == 0) ringNode();
+        engine_.finish(*work, {});
+        isNews = true;
+    }
+    return isNews;
+}
+
+bool Membership::checkTime(Time now) {
+    checkedAt_ = now;
+    for (const Departure& departure : departures_) {
+        if (now - departure.since >= kHoldLoss) {
+            fail(departure.why);
+            return true;
+        }
+    }
+    for (const auto& execution : active_) {
+        if (now < execution->call().deadline) continue;
+        expire(*execution, now);
+        return true;
+    }
+    for (const auto& call : queued_) {
+        if (now < call->deadline) continue;
+        fail(Status::timeout(title(*call, nextSequence_) + ": not begun after " +
+                             std::to_string(millisecondsOf(call->limit)) +
+                             " ms, the calls before it were not done"));
+        return true;
+    }
+    if (!active_.empty() && now - probedAt_ >= kProbeEvery) {
+        if (probedAt_ != Time{0}) probe(*active_.front());
+        probedAt_ = now;
+    }
+    return false;
+}
+
+void Membership::expire(Execution& execution, Time now) {
+    std::vector<Rank> blamed;
+    const std::string standing = execution.standing(blamed);
+    std::string who;
+    for (const Rank rank : blamed) {
+        who += (who.empty() ? "" : ", ") + nameOf(rank);
+        const bool isElsewhere = member(rank).position < 0;
+        if (isElsewhere && member(rank).entered <= execution.sequence())
+            who += " which has not entered the call";
+    }
+    const CallRequest& call = execution.call();
+    const bool isMissing = standing == "not entered";
+    const Time ran = call.limit + (now - call.deadline);
+    fail(Status::timeout(title(call, execution.sequence()) + ": " + nameOf(me()) + " gave up on " +
+                         (who.empty() ? "nobody" : who) + " after " +
+                         std::to_string(millisecondsOf(ran)) + " ms of " +
+                         std::to_string(millisecondsOf(call.limit)) + " ms, " +
+                         (isMissing ? "which have not entered the call" : standing)));
+}
+
+void Membership::probe(Execution& execution) {
+    for (const Rank rank : execution.awaitedElsewhere()) {
+        engine_.sendProbe(*this, rank, execution.sequence(), execution.fingerprint());
+    }
+}
+
+void Membership::announced(Rank from, const MessageTag& tag, const CallFingerprint& fingerprint) {
+    if (!failure_.ok() || tag.pointToPoint) return;
+    if (tag.sequence >= nextSequence_) {
+        const auto [first, last] = early_.equal_range(tag.sequence);
+        const bool isKnown =
+            std::any_of(first, last, [&](const auto& e) { return e.second.first == from; });
+        if (!isKnown) early_.emplace(tag.sequence, std::pair(from, fingerprint));
+        return;
+    }
+    for (const auto& execution : active_) {
+        if (execution->sequence() != tag.sequence) continue;
+        if (execution->fingerprint() != fingerprint) mismatch(*execution, from, fingerprint);
+        return;
+    }
+}
+
+void Membership::probed(Rank from, std::uint64_t sequence, const CallFingerprint& fingerprint) {
+    MessageTag tag;
+    tag.sequence = sequence;
+    announced(from, tag, fingerprint);
+    engine_.sendAnswer(*this, from, nextSequence_);
+}
+
+void Membership::mismatch(const Execution& execution, Rank other, const CallFingerprint& theirs) {
+    const CallFingerprint& mine = execution.fingerprint();
+    std::string text = title(execution.call(), execution.sequence()) +
+                       ": ranks disagree on the call: " + nameOf(me()) + " calls " +
+                       describe(mine) + ", " + nameOf(other) + " calls " + describe(theirs);
+    if (describe(mine) == describe(theirs)) {
+        text += " (same call, other plan or counts: do options differ between the ranks?)";
+    }
+    fail(Status::mismatch(std::move(text)));
+}
+
+void Membership::operationFailed(const Status& why, Rank peer) {
+    // A lost peer is handled by lost(), after a moment in which the root cause may arrive.
+    if (why.code() == Status::Code::kPeerLost || why.code() == Status::Code::kAborted) return;
+    const std::string what = active_.empty()
+                                 ? "a call on \"" + config_.name + "\""
+                                 : title(active_.front()->call(), active_.front()->sequence());
+    fail(Status(why.code(), what + ": " + nameOf(peer) + ": " + why.what()));
+}
+
+void Membership::lost(const Endpoint& endpoint, const Status& why, Time now) {
+    for (Rank rank = 0; rank < ranks(); ++rank) {
+        Member& member = config_.members[rank];
+        if (member.endpoint != &endpoint) continue;
+        member.hasLeft = true;
+        const std::string what = active_.empty()
+                                     ? "\"" + config_.name + "\""
+                                     : title(active_.front()->call(), active_.front()->sequence());
+        departures_.push_back(
+            {rank, now, Status::peerLost(what + ": " + nameOf(rank) + " is lost: " + why.what())});
+    }
+}
+
+void Membership::told(Rank from, const Status& verdict) {
+    config_.members[from].hasLeft = true;  // it stopped before it told
+    if (failure_.ok()) fail(verdict);
+}
+
+void Membership::tellAll(const Status& verdict) {
+    for (Rank rank = 0; rank < ranks(); ++rank) {
+        if (rank != me()) engine_.sendVerdict(*this, rank, verdict);
+    }
+}
+
+void Membership::fail(Status why) {
+    if (!failure_.ok()) return;
+    failure_ = std::move(why);
+    failedAt_ = engine_.now();
+    log(LogLevel::kInfo, failure_.what());
+    for (const auto& execution : active_) execution->stop();
+    for (const Member& member : config_.members) {
+        if (member.endpoint != nullptr) member.endpoint->cancel(config_.id, failure_);
+    }
+    tellAll(failure_);
+    pointToPoint_.fail(failure_);
+    for (const auto& call : std::exchange(queued_, {})) engine_.finish(*call->work, failure_);
+}
+
+bool Membership::drainFailed(Time now) {
+    bool isNews = pointToPoint_.progress(now);
+    const bool haveStopped = std::all_of(nodeRanks_.begin(), nodeRanks_.end(), [&](Rank rank) {
+        return rank == me() || member(rank).hasLeft;
+    });
+    if (!haveStopped && now - failedAt_ < kStopPatience && !active_.empty()) {
+        for (const auto& execution : active_) isNews |= execution->progress();
+        return isNews;
+    }
+    for (std::size_t i = 0; i < active_.size();) {
+        isNews |= active_[i]->progress();
+        if (active_[i]->pendingOperations() > 0) {
+            ++i;
+            continue;
+        }
+        const auto work = active_[i]->call().work;
+        active_.erase(active_.begin() + static_cast<std::ptrdiff_t>(i));
+        engine_.finish(*work, failure_);
+        isNews = true;
+    }
+    return isNews;
+}
+
+Time Membership::nextDeadline() const {
+    Time next = pointToPoint_.nextDeadline();
+    for (const auto& execution : active_) next = std::min(next, execution->call().deadline);
+    for (const auto& call : queued_) next = std::min(next, call->deadline);
+    if (!active_.empty()) next = std::min(next, checkedAt_ + kProbeEvery);
+    if (!isIdle() && !departures_.empty())
+        next = std::min(next, departures_.front().since + kHoldLoss);
+    if (!failure_.ok() && !active_.empty()) next = std::min(next, failedAt_ + kStopPatience);
+    return next;
+}
+
+}  // namespace isthmus

@@ -1,0 +1,123 @@
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <isthmus/status.hpp>
+
+#include "comm/algorithm/catalogue.hpp"
+#include "comm/engine/call.hpp"
+#include "comm/engine/control_block.hpp"
+#include "comm/engine/execution.hpp"
+#include "comm/engine/point_to_point.hpp"
+
+namespace isthmus {
+
+class Engine;
+
+/// One rank of a communicator as this process knows it.
+struct Member {
+    ProcessId process;
+    std::string place;              ///< "node-a pid 812", for messages
+    Endpoint* endpoint = nullptr;   ///< null for myself
+    int position = -1;              ///< in my node; -1: on another node
+    ControlBlock* block = nullptr;  ///< of my node's ranks, mapped here
+    Endpoint::MappedArena arena;    ///< of my node's ranks
+    std::uint64_t entered = 0;      ///< calls it had entered when it last said so
+    bool hasLeft = false;           ///< told that it stopped: it touches nothing any more
+};
+
+struct MembershipConfig {
+    std::uint64_t id = 0;
+    std::string name;
+    Rank me = 0;
+    std::vector<int> globalRanks;  ///< of each rank, for messages
+    Layout layout;
+    std::vector<Member> members;
+    std::size_t inlineBytes = 0;  ///< of each lane
+};
+
+/// The Engine's side of a communicator: its members, its calls in order, its one failure.
+/// Engine thread only.
+class Membership {
+public:
+    Membership(Engine& engine, MembershipConfig config);
+    ~Membership();
+
+    // What Executions need.
+    Engine& engine() { return engine_; }
+    std::uint64_t id() const { return config_.id; }
+    Rank me() const { return config_.me; }
+    int ranks() const { return static_cast<int>(config_.members.size()); }
+    int myPosition() const { return member(me()).position; }
+    const std::vector<Rank>& nodeRanks() const { return nodeRanks_; }
+    const Member& member(Rank rank) const { return config_.members[rank]; }
+    const Member& onNode(int position) const { return config_.members[nodeRanks_[position]]; }
+    ControlBlock& myBlock() { return *member(me()).block; }
+    std::byte* inlineArea(const Member& member, int lane) const;
+    std::size_t inlineBytes() const { return config_.inlineBytes; }
+    std::uint64_t& raisedBase(int lane, int slot, int position);
+    std::uint64_t& seenBase(int lane, int slot, int position);
+    void ringNode();
+    std::string nameOf(Rank rank) const;  ///< "rank 3 (node-b pid 812)", in global numbers
+    std::string title(const CallRequest& call, std::uint64_t sequence) const;
+
+    // Calls.
+    void submit(std::unique_ptr<CallRequest> call);
+    PointToPoint& pointToPoint() { return pointToPoint_; }
+    bool progress(Time now);
+    bool isIdle() const { return queued_.empty() && active_.empty() && pointToPoint_.isIdle(); }
+    Time nextDeadline() const;
+
+    // News.
+    void announced(Rank from, const MessageTag& tag, const CallFingerprint& fingerprint);
+    void probed(Rank from, std::uint64_t sequence, const CallFingerprint& fingerprint);
+    void answered(Rank from, std::uint64_t entered) { config_.members[from].entered = entered; }
+    void told(Rank from, const Status& verdict);
+    void lost(const Endpoint& endpoint, const Status& why, Time now);
+    void operationFailed(const Status& why, Rank peer);
+
+    /// The first cause wins: fails everything here and tells the others.
+    void fail(Status why);
+    const Status& failure() const { return failure_; }
+    void mismatch(const Execution& execution, Rank other, const CallFingerprint& theirs);
+
+private:
+    struct Departure {
+        Rank rank = 0;
+        Time since{0};
+        Status why;
+    };
+
+    bool admit();
+    bool retire();
+    bool checkTime(Time now);
+    bool drainFailed(Time now);
+    void expire(Execution& execution, Time now);
+    void probe(Execution& execution);
+    void tellAll(const Status& verdict);
+
+    Engine& engine_;
+    MembershipConfig config_;
+    std::vector<Rank> nodeRanks_;
+    std::vector<std::uint64_t> raised_;
+    std::vector<std::uint64_t> seen_;
+    PointToPoint pointToPoint_;
+
+    std::deque<std::unique_ptr<CallRequest>> queued_;
+    std::deque<std::unique_ptr<Execution>> active_;  ///< in order of sequence
+    std::uint64_t nextSequence_ = 0;
+    std::multimap<std::uint64_t, std::pair<Rank, CallFingerprint>>
+        early_;  ///< calls that others are in already
+
+    Status failure_;
+    Time failedAt_{0};
+    std::vector<Departure> departures_;
+    Time checkedAt_{0};
+    Time probedAt_{0};
+};
+
+}  // namespace isthmus

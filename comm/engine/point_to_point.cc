@@ -1,0 +1,178 @@
+#include "comm/engine/point_to_point.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include "comm/engine/engine.hpp"
+#include "comm/engine/membership.hpp"
+
+namespace isthmus {
+
+void PointToPoint::submit(std::unique_ptr<PointToPointRequest> request) {
+    if (!group_.failure().ok()) {
+        request->work->complete(group_.failure());
+        return;
+    }
+    auto transfer = std::make_unique<Transfer>();
+    transfer->owner = transfer.get();
+    transfer->peer = request->peer;
+    transfer->priority = static_cast<std::uint8_t>(request->priority);
+    if (request->bytes > 0) transfer->pieces = {{request->buffer, request->bytes}};
+    transfer->done = [](Operation& self, const Status& status) {
+        auto& mine = static_cast<Transfer&>(self);
+        mine.isBack = true;
+        mine.outcome = status;
+    };
+    transfer->request = std::move(request);
+    transfers_.push_back(std::move(transfer));
+}
+
+void PointToPoint::bind(Transfer& transfer, Rank peer) {
+    const PointToPointRequest& request = *transfer.request;
+    transfer.peer = peer;
+    transfer.isPosted = true;
+    MessageTag& tag = transfer.tag;
+    tag.communicator = group_.id();
+    tag.pointToPoint = true;
+    tag.segment = request.tag;
+    tag.sequence = (request.isSend ? sent_ : received_)[{peer, request.tag}]++;
+    tag.from = static_cast<std::uint16_t>(request.isSend ? group_.me() : peer);
+    tag.to = static_cast<std::uint16_t>(request.isSend ? peer : group_.me());
+    Endpoint& endpoint = *group_.member(peer).endpoint;
+    request.isSend ? endpoint.postSend(transfer) : endpoint.postRecv(transfer);
+}
+
+bool PointToPoint::bindAnySource(Transfer& transfer) {
+    for (Rank peer = 0; peer < group_.ranks(); ++peer) {
+        const Endpoint* endpoint = group_.member(peer).endpoint;
+        if (endpoint == nullptr) continue;  // messages to myself are met by deliverToSelf
+        MessageTag tag;
+        tag.communicator = group_.id();
+        tag.pointToPoint = true;
+        tag.segment = transfer.request->tag;
+        const auto next = received_.find({peer, tag.segment});
+        tag.sequence = next == received_.end() ? 0 : next->second;
+        tag.from = static_cast<std::uint16_t>(peer);
+        tag.to = static_cast<std::uint16_t>(group_.me());
+        if (!endpoint->isAnnounced(tag)) continue;
+        bind(transfer, peer);
+        return true;
+    }
+    return false;
+}
+
+void PointToPoint::deliverToSelf() {
+    for (const auto& receive : transfers_) {
+        const Rank from = receive->request->peer;
+        if (receive->request->isSend || receive->isPosted || (from != group_.me() && from >= 0))
+            continue;
+        for (const auto& send : transfers_) {
+            const PointToPointRequest& sending = *send->request;
+            if (!sending.isSend || send->isPosted || sending.peer != group_.me() ||
+                sending.tag != receive->request->tag) {
+                continue;
+            }
+            if (sending.bytes == receive->request->bytes) {
+                if (sending.bytes > 0)
+                    std::memmove(receive->request->buffer, sending.buffer, sending.bytes);
+            } else {
+                send->outcome = receive->outcome = Status::mismatch(
+                    title(sending) + " to itself sends " + std::to_string(sending.bytes) +
+                    " bytes and receives " + std::to_string(receive->request->bytes));
+            }
+            receive->peer = group_.me();
+            send->isPosted = send->isBack = receive->isPosted = receive->isBack = true;
+            break;
+        }
+    }
+}
+
+bool PointToPoint::finish(Transfer& transfer) {
+    if (!transfer.isBack) return false;
+    if (transfer.outcome.code() == Status::Code::kPeerLost && group_.failure().ok()) {
+        return false;  // the group fails in a moment, with the root cause
+    }
+    Work& work = *transfer.request->work;
+    work.setSource(transfer.peer);
+    Status outcome = transfer.outcome;
+    if (!outcome.ok() && group_.failure().ok()) {
+        group_.fail(Status(outcome.code(), title(*transfer.request) + ": " +
+                                               group_.nameOf(transfer.peer) + ": " +
+                                               outcome.what()));
+    }
+    if (!outcome.ok()) outcome = group_.failure();
+    group_.engine().finish(work, std::move(outcome));
+    return true;
+}
+
+bool PointToPoint::progress(Time now) {
+    if (transfers_.empty()) return false;
+    bool isNews = false;
+    const bool isFailed = !group_.failure().ok();
+    if (!isFailed) deliverToSelf();
+    std::set<std::uint32_t> blocked;  // tags on which an earlier any-source receive still waits
+    for (auto it = transfers_.begin(); it != transfers_.end();) {
+        Transfer& transfer = **it;
+        const PointToPointRequest& request = *transfer.request;
+        if (!transfer.isPosted && !isFailed) {
+            const bool isReceive = !request.isSend;
+            if (isReceive && blocked.contains(request.tag)) {
+                // keeps its turn
+            } else if (isReceive && request.peer < 0) {
+                if (bindAnySource(transfer)) {
+                    isNews = true;
+                } else {
+                    blocked.insert(request.tag);
+                }
+            } else if (request.peer != group_.me()) {
+                bind(transfer, request.peer);
+                isNews = true;
+            }
+        }
+        if (isFailed && !transfer.isPosted) {
+            transfer.isBack = true;
+            transfer.outcome = group_.failure();
+        }
+        if (!transfer.isBack && !isFailed && now >= request.deadline) {
+            group_.fail(
+                Status::timeout(title(request) + ": " + group_.nameOf(group_.me()) +
+                                " gave up on " + group_.nameOf(transfer.peer) + " after " +
+                                std::to_string(request.limit / std::chrono::milliseconds(1)) +
+                                " ms, " + std::to_string(transfer.moved) + " of " +
+                                std::to_string(request.bytes) + " bytes done"));
+            return true;
+        }
+        if (finish(transfer)) {
+            it = transfers_.erase(it);
+            isNews = true;
+            if (!isFailed && !group_.failure().ok()) return true;
+        } else {
+            ++it;
+        }
+    }
+    return isNews;
+}
+
+Time PointToPoint::nextDeadline() const {
+    Time next = Time::max();
+    for (const auto& transfer : transfers_) next = std::min(next, transfer->request->deadline);
+    return next;
+}
+
+void PointToPoint::fail(const Status& why) {
+    for (const auto& transfer : transfers_) {
+        if (transfer->isPosted || transfer->isBack) continue;
+        transfer->isBack = true;
+        transfer->outcome = why;
+    }
+}
+
+std::string PointToPoint::title(const PointToPointRequest& request) const {
+    std::string text = request.isSend ? "send" : "recv";
+    text += " tag " + std::to_string(request.tag);
+    if (!request.name.empty()) text += " named \"" + request.name + "\"";
+    return text;
+}
+
+}  // namespace isthmus

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <list>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/engine/call.hpp"
+#include "comm/transport/transport.hpp"
+
+namespace isthmus {
+
+class Membership;
+
+/// Sends and receives of one communicator. The n-th send of (source, destination, tag) meets the
+/// n-th receive. An any-source receive binds to the first announced message that no earlier receive
+/// claims. Engine thread only.
+class PointToPoint {
+public:
+    explicit PointToPoint(Membership& group) : group_(group) {}
+
+    void submit(std::unique_ptr<PointToPointRequest> request);
+    bool progress(Time now);
+    bool isIdle() const { return transfers_.empty(); }
+    Time nextDeadline() const;
+
+    /// Completes what has no message under way and marks the rest; messages come back by
+    /// Endpoint::cancel.
+    void fail(const Status& why);
+
+private:
+    struct Transfer : Operation {
+        std::unique_ptr<PointToPointRequest> request;
+        Rank peer = -1;  ///< -1: any source, not bound yet
+        bool isPosted = false;
+        bool isBack = false;
+        Status outcome;
+    };
+    using Lane = std::pair<Rank, std::uint32_t>;  ///< peer and tag
+
+    void bind(Transfer& transfer, Rank peer);
+    bool bindAnySource(Transfer& transfer);
+    bool finish(Transfer& transfer);
+    void deliverToSelf();
+    std::string title(const PointToPointRequest& request) const;
+
+    Membership& group_;
+    std::list<std::unique_ptr<Transfer>> transfers_;
+    std::map<Lane, std::uint64_t> sent_;
+    std::map<Lane, std::uint64_t> received_;
+};
+
+}  // namespace isthmus
