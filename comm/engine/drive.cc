@@ -59,14 +59,36 @@ void Engine::nudge() {
 }
 
 void Engine::withToken(const std::function<void()>& act) {
+    std::atomic<bool> isOver{false};
+    run(
+        [&] {
+            act();
+            isOver.store(true, std::memory_order_release);
+        },
+        [&] { return isOver.load(std::memory_order_acquire); }, Time::max());
+}
+
+void Engine::run(const std::function<void()>& begin, const std::function<bool()>& isOver,
+                 Time until) {
     if (token_.isMine()) {
-        act();
+        begin();
         return;
     }
-    while (!token_.tryTake())
-        token_.waitForNews([] { return false; }, std::chrono::milliseconds(10));
+    if (!token_.tryTake()) {
+        submit(begin);  // the owner does it at its next step
+        waitUntil(isOver, until);
+        return;
+    }
     take();
-    act();
+    begin();
+    drive(isOver, until, false);
+    release();
+}
+
+void Engine::poll() {
+    if (token_.isMine() || !token_.tryTake()) return;
+    take();
+    step();
     release();
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "comm/base/assert.hpp"
+#include "comm/base/bytes.hpp"
 #include "comm/base/log.hpp"
 
 namespace isthmus {
@@ -12,7 +13,7 @@ namespace {
 // News about communicators that this process has not made yet: more than this is not ours.
 constexpr std::size_t kMostEarlyNews = 4096;
 
-enum class Control : std::uint8_t { kVerdict = 1, kProbe = 2, kAnswer = 3 };
+enum class Control : std::uint8_t { kVerdict = 1, kProbe = 2, kAnswer = 3, kLeave = 4 };
 
 // Verdict texts travel in one control message of at most 4096 bytes.
 constexpr std::size_t kMostText = 3500;
@@ -32,6 +33,7 @@ Engine::~Engine() {
     }
     isStopping_.store(true);
     sleepSet_.wake();
+    nudge();
     if (progress_.joinable()) progress_.join();
     transports_.clear();
 }
@@ -58,6 +60,7 @@ void Engine::takeSubmitted() {
         task = task->nextQueued;
         mine->run();
     }
+    token_.tellSleepers();
 }
 
 bool Engine::step() {
@@ -70,6 +73,7 @@ bool Engine::step() {
     const Time time = now();
     for (const auto& transport : transports_) isNews |= transport->progress(time) > 0;
     for (std::size_t i = 0; i < groups_.size(); ++i) isNews |= groups_[i]->progress(time);
+    if (!leaving_.empty()) forget();
     return isNews;
 }
 
@@ -86,9 +90,19 @@ void Engine::add(Membership& group) {
     }
 }
 
-void Engine::remove(Membership& group) {
-    groups_.erase(std::find(groups_.begin(), groups_.end(), &group));
-    groupsById_.erase(group.id());
+void Engine::retire(std::unique_ptr<Membership> group) {
+    group->leave();
+    leaving_.push_back(std::move(group));
+    forget();
+}
+
+void Engine::forget() {
+    std::erase_if(leaving_, [this](const std::unique_ptr<Membership>& group) {
+        if (!group->isForgotten()) return false;
+        groups_.erase(std::find(groups_.begin(), groups_.end(), group.get()));
+        groupsById_.erase(group->id());
+        return true;
+    });
 }
 
 void Engine::finish(Work& work, Status status) {
@@ -102,14 +116,16 @@ std::uint64_t Engine::mappedOffset(const std::byte* buffer, std::size_t bytes) c
     return offset.has_value() ? *offset : kNotMapped;
 }
 
-Result<std::byte*> Engine::takeScratch(std::size_t bytes) {
-    const auto block = scratchPool_->take(bytes);
-    if (!block.ok()) return block.status();
-    return static_cast<std::byte*>(*block);
-}
-
-void Engine::giveScratch(std::byte* block) {
-    if (block != nullptr) scratchPool_->give(block);
+WireCounters Engine::wireCounters() const {
+    WireCounters sum;
+    for (const Endpoint* endpoint : betweenNodes_) {
+        const WireCounters one = endpoint->counters();
+        sum.sentPayload += one.sentPayload;
+        sum.receivedPayload += one.receivedPayload;
+        sum.sentTotal += one.sentTotal;
+        sum.receivedTotal += one.receivedTotal;
+    }
+    return sum;
 }
 
 StepOperation* Engine::takeOperation() {
@@ -163,6 +179,9 @@ void Engine::control(Endpoint&, std::span<const std::byte> message) {
     } else if (kind == static_cast<std::uint8_t>(Control::kAnswer)) {
         const auto entered = reader.get<std::uint64_t>();
         tell = [from, entered](Membership& g) { g.answered(from, entered); };
+    } else if (kind == static_cast<std::uint8_t>(Control::kLeave)) {
+        const auto finished = reader.get<std::uint64_t>();
+        tell = [from, finished](Membership& g) { g.left(from, finished); };
     }
     if (!reader.ok() || !tell) return;  // bytes of another version: nothing that we must understand
     if (Membership* group = groupOf(id)) {
@@ -203,11 +222,18 @@ void Engine::sendProbe(const Membership& group, Rank to, std::uint64_t sequence,
     sendControl(group, to, writer.take());
 }
 
-void Engine::sendAnswer(const Membership& group, Rank to, std::uint64_t entered) {
+void Engine::sendNumber(const Membership& group, Rank to, std::uint8_t kind, std::uint64_t number) {
     ByteWriter writer;
-    writer.put(static_cast<std::uint8_t>(Control::kAnswer)).put(group.id());
-    writer.put(static_cast<std::uint32_t>(group.me())).put(entered);
+    writer.put(kind).put(group.id()).put(static_cast<std::uint32_t>(group.me())).put(number);
     sendControl(group, to, writer.take());
+}
+
+void Engine::sendAnswer(const Membership& group, Rank to, std::uint64_t entered) {
+    sendNumber(group, to, static_cast<std::uint8_t>(Control::kAnswer), entered);
+}
+
+void Engine::sendLeave(const Membership& group, Rank to, std::uint64_t finished) {
+    sendNumber(group, to, static_cast<std::uint8_t>(Control::kLeave), finished);
 }
 
 void Engine::close(Time until) {

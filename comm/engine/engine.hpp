@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -61,6 +62,12 @@ public:
     /// engine's.
     void withToken(const std::function<void()>& act);
 
+    /// Runs `begin` as withToken() does, then waits as waitUntil() does: one turn for a blocking
+    /// call.
+    void run(const std::function<void()>& begin, const std::function<bool()>& isOver, Time until);
+    /// True inside callbacks: waiting there would wait for itself.
+    bool isOnThisThread() const { return token_.isMine(); }
+
     /// Drives or sleeps until `isOver` or `until`. False when time ran out first, or when called
     /// inside a callback.
     bool waitUntil(const std::function<bool()>& isOver, Time until);
@@ -68,6 +75,8 @@ public:
         return waitUntil([&work] { return work.isDone(); }, until);
     }
 
+    /// Moves everything once if nobody else drives. Any thread.
+    void poll();
     /// Moves everything once. The caller holds the token.
     bool step();
 
@@ -75,23 +84,31 @@ public:
 
     // For Memberships, on the engine's thread.
     void add(Membership& group);
-    void remove(Membership& group);
+    /// From now on the Engine owns it, until its node's ranks have left too.
+    void retire(std::unique_ptr<Membership> group);
+    Arena& arena() { return *config_.arena; }
     void finish(Work& work, Status status);
     std::uint64_t mappedOffset(const std::byte* buffer, std::size_t bytes) const;
     std::size_t cacheBytes() const { return config_.cacheBytes; }
-    Result<std::byte*> takeScratch(std::size_t bytes);
-    void giveScratch(std::byte* block);
+    Result<ScratchPool::Block> takeScratch(std::size_t bytes) { return scratchPool_->take(bytes); }
+    void giveScratch(ScratchPool::Block block) { scratchPool_->give(block); }
     StepOperation* takeOperation();
     void giveOperation(StepOperation* operation) { freeOperations_.push_back(operation); }
     void sendVerdict(const Membership& group, Rank to, const Status& verdict);
     void sendProbe(const Membership& group, Rank to, std::uint64_t sequence,
                    const CallFingerprint& fingerprint);
+    void sendLeave(const Membership& group, Rank to, std::uint64_t finished);
     void sendAnswer(const Membership& group, Rank to, std::uint64_t entered);
 
     void announced(Endpoint& from, const MessageTag& tag, const CallFingerprint& fingerprint,
                    std::uint64_t bytes) override;
     void control(Endpoint& from, std::span<const std::byte> message) override;
     void lost(Endpoint& from, const Status& why) override;
+
+    /// Endpoints that lead to other nodes, and their bytes since the process started. Engine's
+    /// thread.
+    void noteBetweenNodes(Endpoint& endpoint) { betweenNodes_.insert(&endpoint); }
+    WireCounters wireCounters() const;
 
     struct Counters {
         std::uint64_t steps = 0;
@@ -124,8 +141,10 @@ private:
     void nudge();
     bool hasWork() const;
     void takeSubmitted();
+    void forget();
     Membership* groupOf(std::uint64_t id);
     void sendControl(const Membership& group, Rank to, Bytes message);
+    void sendNumber(const Membership& group, Rank to, std::uint8_t kind, std::uint64_t number);
 
     EngineConfig config_;
     SleepSet sleepSet_;
@@ -134,6 +153,7 @@ private:
     std::vector<std::unique_ptr<StepOperation>> operations_;
     std::vector<StepOperation*> freeOperations_;
     std::vector<Membership*> groups_;
+    std::vector<std::unique_ptr<Membership>> leaving_;
     std::map<std::uint64_t, Membership*> groupsById_;
 
     struct EarlyNews {
@@ -142,6 +162,7 @@ private:
     };
     std::deque<EarlyNews> early_;  ///< about communicators that are not made here yet
 
+    std::set<Endpoint*> betweenNodes_;
     MpscQueue<Task> submitted_;
     EngineToken token_;
     std::atomic<bool> isStopping_{false};

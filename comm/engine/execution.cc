@@ -34,9 +34,7 @@ Execution::Execution(Membership& group, std::unique_ptr<CallRequest> call, std::
 Execution::~Execution() {
     ISTHMUS_ASSERT(pending_ == 0);
     group_.engine().giveScratch(scratch_);
-    // Shared memory of an inline call is the lane's; otherwise peers are done with it (exit
-    // closure).
-    if (plan_ && !plan_->plan.sharedOutlivesCall) group_.engine().giveScratch(shared_);
+    group_.engine().giveScratch(sharedBlock_);  // peers are done with it (exit closure)
 }
 
 Status Execution::enter() {
@@ -67,8 +65,7 @@ Status Execution::enter() {
     slot.fingerprint = fingerprint_;
     slot.inputOffset = inputOffset_;
     slot.outputOffset = outputOffset_;
-    const bool hasArenaScratch = shared_ != nullptr && !plan_->plan.sharedOutlivesCall;
-    slot.sharedOffset = hasArenaScratch
+    slot.sharedOffset = sharedBlock_.data != nullptr
                             ? group_.engine().mappedOffset(shared_, sharedStride_ * window_)
                             : kNotMapped;
     slot.sequence.store(sequence_ + 1, std::memory_order_release);
@@ -104,7 +101,7 @@ bool Execution::decideMapping() {
         group_.fail(std::move(status));
         return true;
     }
-    if (shared_ != nullptr) {
+    if (sharedBlock_.data != nullptr) {
         // I could have run directly and a peer could not: the slot is out already, so the offset
         // follows it. Peers wait for my first signal before they look at it.
         group_.myBlock().slots[lane_].sharedOffset =
@@ -157,7 +154,8 @@ Status Execution::grabScratch() {
         if (sharedStride_ > 0) {
             const auto block = group_.engine().takeScratch(sharedStride_ * window_);
             if (!block.ok()) return block.status();
-            shared_ = *block;
+            sharedBlock_ = *block;
+            shared_ = sharedBlock_.data;
         }
     }
     if (scratchStride_ > 0) {

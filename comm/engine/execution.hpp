@@ -9,6 +9,7 @@
 #include "comm/engine/call.hpp"
 #include "comm/engine/control_block.hpp"
 #include "comm/engine/extents.hpp"
+#include "comm/memory/scratch_pool.hpp"
 #include "comm/transport/transport.hpp"
 
 namespace isthmus {
@@ -123,8 +124,9 @@ private:
     std::vector<SegmentRun> runs_;
     std::vector<int> fresh_;  ///< steps of the run at hand that have just become ready
 
-    std::byte* scratch_ = nullptr;  ///< private slots of all window slots
-    std::byte* shared_ = nullptr;
+    ScratchPool::Block scratch_;  ///< private slots of all window slots
+    ScratchPool::Block sharedBlock_;
+    std::byte* shared_ = nullptr;  ///< sharedBlock_, or my part of the lane's inline area
     std::size_t scratchStride_ = 0;
     std::size_t sharedStride_ = 0;
     std::vector<std::size_t> scratchOffsets_;

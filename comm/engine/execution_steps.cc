@@ -39,7 +39,7 @@ MemoryPiece Execution::pieceOf(const SegmentRun& run, const Location& location) 
         return {base + extent.offset, extent.bytes};
     }
     case Buffer::kScratch:
-        return {scratch_ + scratchStride_ * slotOf(run) + scratchOffsets_[location.chunk],
+        return {scratch_.data + scratchStride_ * slotOf(run) + scratchOffsets_[location.chunk],
                 extents_->scratchBytes(plan.scratch[location.chunk], run.segment)};
     case Buffer::kShared: {
         std::byte* base = isMine                    ? shared_

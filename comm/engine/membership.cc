@@ -35,7 +35,9 @@ Membership::Membership(Engine& engine, MembershipConfig config)
     seen_.assign(raised_.size(), 0);
 }
 
-Membership::~Membership() = default;
+Membership::~Membership() {
+    if (config_.block != nullptr) engine_.arena().free(config_.block);
+}
 
 std::byte* Membership::inlineArea(const Member& member, int lane) const {
     return member.block->inlineArea(static_cast<int>(nodeRanks_.size()), config_.inlineBytes, lane);
@@ -97,6 +99,12 @@ bool Membership::admit() {
             const std::uint64_t finished =
                 member(rank).block->finished.load(std::memory_order_acquire);
             if (finished + kLanes <= nextSequence_) return isNews;
+        }
+        for (Rank rank = 0; rank < ranks(); ++rank) {
+            if (member(rank).leftAt > nextSequence_) continue;
+            fail(Status::peerLost(title(*queued_.front(), nextSequence_) + ": " + nameOf(rank) +
+                                  " has left the communicator"));
+            return true;
         }
         auto call = std::move(queued_.front());
         queued_.pop_front();
@@ -239,7 +247,9 @@ void Membership::lost(const Endpoint& endpoint, const Status& why, Time now) {
     for (Rank rank = 0; rank < ranks(); ++rank) {
         Member& member = config_.members[rank];
         if (member.endpoint != &endpoint) continue;
-        member.hasLeft = true;
+        member.hasStopped = true;
+        if (member.leftAt >= nextSequence_ && member.leftAt != ~std::uint64_t{0})
+            continue;  // it did its part
         const std::string what = active_.empty()
                                      ? "\"" + config_.name + "\""
                                      : title(active_.front()->call(), active_.front()->sequence());
@@ -249,8 +259,29 @@ void Membership::lost(const Endpoint& endpoint, const Status& why, Time now) {
 }
 
 void Membership::told(Rank from, const Status& verdict) {
-    config_.members[from].hasLeft = true;  // it stopped before it told
+    config_.members[from].hasStopped = true;  // it stopped before it told
     if (failure_.ok()) fail(verdict);
+}
+
+void Membership::left(Rank from, std::uint64_t finished) {
+    config_.members[from].hasStopped = true;
+    config_.members[from].leftAt = finished;
+}
+
+void Membership::leave() {
+    isLeaving_ = true;
+    for (Rank rank = 0; rank < ranks(); ++rank) {
+        const Member& other = member(rank);
+        if (rank == me() || other.endpoint->state() == Endpoint::State::kIdle)
+            continue;  // it never heard of me
+        engine_.sendLeave(*this, rank, nextSequence_);
+    }
+}
+
+bool Membership::isForgotten() const {
+    return isLeaving_ && active_.empty() && pointToPoint_.isIdle() &&
+           std::all_of(nodeRanks_.begin(), nodeRanks_.end(),
+                       [&](Rank rank) { return rank == me() || member(rank).hasStopped; });
 }
 
 void Membership::tellAll(const Status& verdict) {
@@ -261,7 +292,10 @@ void Membership::tellAll(const Status& verdict) {
 
 void Membership::fail(Status why) {
     if (!failure_.ok()) return;
-    failure_ = std::move(why);
+    {
+        const std::lock_guard lock(failureMutex_);
+        failure_ = std::move(why);
+    }
     failedAt_ = engine_.now();
     log(LogLevel::kInfo, failure_.what());
     for (const auto& execution : active_) execution->stop();
@@ -276,7 +310,7 @@ void Membership::fail(Status why) {
 bool Membership::drainFailed(Time now) {
     bool isNews = pointToPoint_.progress(now);
     const bool haveStopped = std::all_of(nodeRanks_.begin(), nodeRanks_.end(), [&](Rank rank) {
-        return rank == me() || member(rank).hasLeft;
+        return rank == me() || member(rank).hasStopped;
     });
     if (!haveStopped && now - failedAt_ < kStopPatience && !active_.empty()) {
         for (const auto& execution : active_) isNews |= execution->progress();

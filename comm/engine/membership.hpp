@@ -3,6 +3,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,7 @@ struct MembershipConfig {
     std::vector<int> globalRanks;  ///< of each rank, for messages
     Layout layout;
     std::vector<Member> members;
+    void* block = nullptr;        ///< memory of my ControlBlock, to be freed at the end
     std::size_t inlineBytes = 0;  ///< of each lane
 };
 
@@ -77,12 +79,24 @@ public:
     void probed(Rank from, std::uint64_t sequence, const CallFingerprint& fingerprint);
     void answered(Rank from, std::uint64_t entered) { config_.members[from].entered = entered; }
     void told(Rank from, const Status& verdict);
+    void left(Rank from, std::uint64_t finished);
     void lost(const Endpoint& endpoint, const Status& why, Time now);
     void operationFailed(const Status& why, Rank peer);
 
     /// The first cause wins: fails everything here and tells the others.
     void fail(Status why);
     const Status& failure() const { return failure_; }
+    /// The same, from any thread.
+    Status failureNow() const {
+        const std::lock_guard lock(failureMutex_);
+        return failure_;
+    }
+
+    /// Tells the others that this rank is through. The Engine keeps the Membership until node peers
+    /// are through too.
+    void leave();
+    bool isLeaving() const { return isLeaving_; }
+    bool isForgotten() const;
     void mismatch(const Execution& execution, Rank other, const CallFingerprint& theirs);
 
 private:
@@ -113,6 +127,8 @@ private:
     std::multimap<std::uint64_t, std::pair<Rank, CallFingerprint>>
         early_;  ///< calls that others are in already
 
+    bool isLeaving_ = false;
+    mutable std::mutex failureMutex_;  ///< guards failure_ for failureNow(); it is written once
     Status failure_;
     Time failedAt_{0};
     std::vector<Departure> departures_;

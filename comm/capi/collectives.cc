@@ -1,0 +1,207 @@
+#include <algorithm>
+
+#include "comm/capi/handles.hpp"
+#include "comm/communicator/packing.hpp"
+
+using namespace isthmus;  // NOLINT: this file is the C side of that namespace
+
+namespace {
+
+Status checkHandle(isthmusComm_t comm) {
+    if (comm == nullptr || comm->communicator == nullptr) {
+        return Status::invalidArgument("the communicator is null");
+    }
+    return {};
+}
+
+CallRequest requestOf(Collective collective, const void* send, void* receive, std::size_t count,
+                      isthmusDataType_t type) {
+    CallRequest request;
+    request.collective = collective;
+    request.type = static_cast<DataType>(type);
+    request.input = static_cast<const std::byte*>(send);
+    request.output = static_cast<std::byte*>(receive);
+    request.counts.uniform = count;
+    return request;
+}
+
+isthmusResult_t run(CallRequest request, isthmusComm_t comm, const isthmusCallOptions_t* options,
+                    isthmusRequest_t* call, const Displacements& displacements = {}) {
+    if (Status status = checkHandle(comm); !status.ok()) return resultOf(status);
+    Communicator& communicator = *comm->communicator;
+    const bool isBlocking = call == nullptr && !isGrouping();
+    auto work = callWithDisplacements(communicator, std::move(request),
+                                      optionsOf(options, isBlocking), displacements);
+    return deliver(comm, std::move(work), call, nullptr);
+}
+
+std::vector<std::size_t> copyOf(const std::size_t* values, isthmusComm_t comm) {
+    if (values == nullptr || comm == nullptr || comm->communicator == nullptr) return {};
+    return {values, values + comm->communicator->ranks()};
+}
+
+}  // namespace
+
+isthmusResult_t isthmusAllReduce(const void* sendbuff, void* recvbuff, size_t count,
+                                 isthmusDataType_t datatype, isthmusRedOp_t op, isthmusComm_t comm,
+                                 const isthmusCallOptions_t* options, isthmusRequest_t* request) {
+    CallRequest call = requestOf(Collective::kAllReduce, sendbuff, recvbuff, count, datatype);
+    call.op = static_cast<ReduceOp>(op);
+    return run(std::move(call), comm, options, request);
+}
+
+isthmusResult_t isthmusBroadcast(const void* sendbuff, void* recvbuff, size_t count,
+                                 isthmusDataType_t datatype, int root, isthmusComm_t comm,
+                                 const isthmusCallOptions_t* options, isthmusRequest_t* request) {
+    CallRequest call = requestOf(Collective::kBroadcast, sendbuff, recvbuff, count, datatype);
+    call.root = root;
+    return run(std::move(call), comm, options, request);
+}
+
+isthmusResult_t isthmusReduce(const void* sendbuff, void* recvbuff, size_t count,
+                              isthmusDataType_t datatype, isthmusRedOp_t op, int root,
+                              isthmusComm_t comm, const isthmusCallOptions_t* options,
+                              isthmusRequest_t* request) {
+    CallRequest call = requestOf(Collective::kReduce, sendbuff, recvbuff, count, datatype);
+    call.op = static_cast<ReduceOp>(op);
+    call.root = root;
+    return run(std::move(call), comm, options, request);
+}
+
+isthmusResult_t isthmusAllGather(const void* sendbuff, void* recvbuff, size_t sendcount,
+                                 isthmusDataType_t datatype, isthmusComm_t comm,
+                                 const isthmusCallOptions_t* options, isthmusRequest_t* request) {
+    return run(requestOf(Collective::kAllGather, sendbuff, recvbuff, sendcount, datatype), comm,
+               options, request);
+}
+
+isthmusResult_t isthmusReduceScatter(const void* sendbuff, void* recvbuff, size_t recvcount,
+                                     isthmusDataType_t datatype, isthmusRedOp_t op,
+                                     isthmusComm_t comm, const isthmusCallOptions_t* options,
+                                     isthmusRequest_t* request) {
+    CallRequest call =
+        requestOf(Collective::kReduceScatter, sendbuff, recvbuff, recvcount, datatype);
+    call.op = static_cast<ReduceOp>(op);
+    return run(std::move(call), comm, options, request);
+}
+
+isthmusResult_t isthmusAlltoAll(const void* sendbuff, void* recvbuff, size_t count,
+                                isthmusDataType_t datatype, isthmusComm_t comm,
+                                const isthmusCallOptions_t* options, isthmusRequest_t* request) {
+    return run(requestOf(Collective::kAllToAll, sendbuff, recvbuff, count, datatype), comm, options,
+               request);
+}
+
+isthmusResult_t isthmusGather(const void* sendbuff, void* recvbuff, size_t count,
+                              isthmusDataType_t datatype, int root, isthmusComm_t comm,
+                              const isthmusCallOptions_t* options, isthmusRequest_t* request) {
+    CallRequest call = requestOf(Collective::kGather, sendbuff, recvbuff, count, datatype);
+    call.root = root;
+    return run(std::move(call), comm, options, request);
+}
+
+isthmusResult_t isthmusScatter(const void* sendbuff, void* recvbuff, size_t count,
+                               isthmusDataType_t datatype, int root, isthmusComm_t comm,
+                               const isthmusCallOptions_t* options, isthmusRequest_t* request) {
+    CallRequest call = requestOf(Collective::kScatter, sendbuff, recvbuff, count, datatype);
+    call.root = root;
+    return run(std::move(call), comm, options, request);
+}
+
+isthmusResult_t isthmusBarrier(isthmusComm_t comm, const isthmusCallOptions_t* options,
+                               isthmusRequest_t* request) {
+    return run(CallRequest(), comm, options, request);
+}
+
+isthmusResult_t isthmusAllGatherV(const void* sendbuff, size_t sendcount, void* recvbuff,
+                                  const size_t* recvcounts, const size_t* displs,
+                                  isthmusDataType_t datatype, isthmusComm_t comm,
+                                  const isthmusCallOptions_t* options, isthmusRequest_t* request) {
+    if (Status status = checkHandle(comm); !status.ok()) return resultOf(status);
+    if (recvcounts == nullptr)
+        return resultOf(Status::invalidArgument("all_gather: recvcounts is null"));
+    CallRequest call = requestOf(Collective::kAllGather, sendbuff, recvbuff, 0, datatype);
+    call.counts.each = copyOf(recvcounts, comm);
+    const Rank me = comm->communicator->rank();
+    if (sendcount != call.counts.each[me]) {
+        return resultOf(Status::invalidArgument(
+            "all_gather: sendcount " + std::to_string(sendcount) + " is not recvcounts[" +
+            std::to_string(me) + "] = " + std::to_string(call.counts.each[me])));
+    }
+    return run(std::move(call), comm, options, request, {{}, copyOf(displs, comm)});
+}
+
+isthmusResult_t isthmusReduceScatterV(const void* sendbuff, void* recvbuff,
+                                      const size_t* recvcounts, isthmusDataType_t datatype,
+                                      isthmusRedOp_t op, isthmusComm_t comm,
+                                      const isthmusCallOptions_t* options,
+                                      isthmusRequest_t* request) {
+    if (Status status = checkHandle(comm); !status.ok()) return resultOf(status);
+    if (recvcounts == nullptr)
+        return resultOf(Status::invalidArgument("reduce_scatter: recvcounts is null"));
+    CallRequest call = requestOf(Collective::kReduceScatter, sendbuff, recvbuff, 0, datatype);
+    call.op = static_cast<ReduceOp>(op);
+    call.counts.each = copyOf(recvcounts, comm);
+    return run(std::move(call), comm, options, request);
+}
+
+isthmusResult_t isthmusAlltoAllV(const void* sendbuff, const size_t* sendcounts,
+                                 const size_t* sdispls, void* recvbuff, const size_t* recvcounts,
+                                 const size_t* rdispls, isthmusDataType_t datatype,
+                                 isthmusComm_t comm, const isthmusCallOptions_t* options,
+                                 isthmusRequest_t* request) {
+    if (Status status = checkHandle(comm); !status.ok()) return resultOf(status);
+    if (sendcounts == nullptr || recvcounts == nullptr) {
+        return resultOf(Status::invalidArgument("all_to_all: sendcounts or recvcounts is null"));
+    }
+    CallRequest call = requestOf(Collective::kAllToAll, sendbuff, recvbuff, 0, datatype);
+    call.counts.sent = copyOf(sendcounts, comm);
+    call.counts.received = copyOf(recvcounts, comm);
+    return run(std::move(call), comm, options, request,
+               {copyOf(sdispls, comm), copyOf(rdispls, comm)});
+}
+
+namespace {
+
+isthmusResult_t transfer(PointToPointRequest request, isthmusDataType_t datatype, size_t count,
+                         int tag, int* source, isthmusComm_t comm,
+                         const isthmusCallOptions_t* options, isthmusRequest_t* call) {
+    if (Status status = checkHandle(comm); !status.ok()) return resultOf(status);
+    const auto type = static_cast<DataType>(datatype);
+    if (static_cast<int>(type) >= kDataTypes) {
+        return resultOf(Status::invalidArgument("unknown data type " +
+                                                std::to_string(static_cast<int>(datatype))));
+    }
+    if (tag < 0)
+        return resultOf(Status::invalidArgument("tag " + std::to_string(tag) + " is negative"));
+    if (count > static_cast<std::size_t>(PTRDIFF_MAX) / bytesOf(type)) {
+        return resultOf(
+            Status::invalidArgument("count " + std::to_string(count) + " is too large"));
+    }
+    request.bytes = count * bytesOf(type);
+    request.tag = static_cast<std::uint32_t>(tag);
+    const bool isBlocking = call == nullptr && !isGrouping();
+    auto work = comm->communicator->transfer(std::move(request), optionsOf(options, isBlocking));
+    return deliver(comm, std::move(work), call, source);
+}
+
+}  // namespace
+
+isthmusResult_t isthmusSend(const void* sendbuff, size_t count, isthmusDataType_t datatype,
+                            int peer, int tag, isthmusComm_t comm,
+                            const isthmusCallOptions_t* options, isthmusRequest_t* request) {
+    PointToPointRequest call;
+    call.isSend = true;
+    call.peer = peer;
+    call.buffer = static_cast<std::byte*>(const_cast<void*>(sendbuff));  // only read: isSend
+    return transfer(std::move(call), datatype, count, tag, nullptr, comm, options, request);
+}
+
+isthmusResult_t isthmusRecv(void* recvbuff, size_t count, isthmusDataType_t datatype, int peer,
+                            int tag, int* source, isthmusComm_t comm,
+                            const isthmusCallOptions_t* options, isthmusRequest_t* request) {
+    PointToPointRequest call;
+    call.peer = peer;
+    call.buffer = static_cast<std::byte*>(recvbuff);
+    return transfer(std::move(call), datatype, count, tag, source, comm, options, request);
+}

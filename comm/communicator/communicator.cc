@@ -1,0 +1,279 @@
+#include "comm/communicator/communicator.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "comm/base/bytes.hpp"
+#include "comm/base/log.hpp"
+#include "comm/communicator/call_check.hpp"
+
+namespace isthmus {
+
+namespace {
+
+std::shared_ptr<Work> doneWith(Status status) {
+    auto work = std::make_shared<Work>();
+    work->complete(std::move(status));
+    return work;
+}
+
+Status afterFork() {
+    return Status::aborted(
+        "used after fork: a forked child has no communicators of its own; start it with exec or "
+        "make the communicator in the child");
+}
+
+Status insideCallback() {
+    return Status::invalidArgument(
+        "a completion callback must not wait for a call; start it with a request instead");
+}
+
+}  // namespace
+
+Communicator::Communicator(Runtime& runtime, std::unique_ptr<Exchanger> exchanger, Rank me,
+                           int ranks, CommunicatorConfig config)
+    : runtime_(runtime),
+      me_(me),
+      ranks_(ranks),
+      config_(std::move(config)),
+      exchanger_(std::move(exchanger)) {
+    static std::atomic<int> number{0};
+    const int mine = number.fetch_add(1);
+    if (config_.name.empty()) config_.name = "comm" + std::to_string(mine);
+    if (config_.timeout.count() == 0)
+        config_.timeout = runtime.options().milliseconds("ISTHMUS_TIMEOUT");
+}
+
+Result<std::unique_ptr<Communicator>> Communicator::make(Runtime& runtime,
+                                                         std::unique_ptr<Exchanger> exchanger,
+                                                         Rank me, int ranks,
+                                                         CommunicatorConfig config) {
+    if (Engine::isForked()) return afterFork();
+    if (ranks < 1 || me < 0 || me >= ranks) {
+        return Status::invalidArgument("rank " + std::to_string(me) + " of " +
+                                       std::to_string(ranks) + " ranks does not exist");
+    }
+    if (ranks > 65535) return Status::unsupported("more than 65535 ranks in one communicator");
+    if (!config.globalRanks.empty() &&
+        config.globalRanks.size() != static_cast<std::size_t>(ranks)) {
+        return Status::invalidArgument(std::to_string(config.globalRanks.size()) +
+                                       " global ranks for " + std::to_string(ranks) + " ranks");
+    }
+    const bool isLazy = config.isLazy;
+    std::unique_ptr<Communicator> made(
+        new Communicator(runtime, std::move(exchanger), me, ranks, std::move(config)));
+    if (!isLazy) ISTHMUS_TRY(made->connect());
+    return made;
+}
+
+Status Communicator::connect() {
+    if (isConnected_.load(std::memory_order_acquire)) return {};
+    const std::lock_guard lock(mutex_);
+    if (isConnected_.load(std::memory_order_relaxed)) return {};
+    if (!connectFailure_.ok()) return connectFailure_;
+    if (Engine::isForked()) return afterFork();
+    auto formed = formMembership(runtime_, *exchanger_, me_, ranks_, deadlineIn(config_.timeout));
+    if (!formed.ok()) {
+        connectFailure_ = formed.status().within("making \"" + config_.name + "\"");
+        return connectFailure_;
+    }
+    formed->name = config_.name;
+    formed->globalRanks = config_.globalRanks;
+    if (formed->globalRanks.empty()) {
+        for (Rank rank = 0; rank < ranks_; ++rank) formed->globalRanks.push_back(rank);
+    }
+    layout_ = formed->layout;
+    plans_ = std::make_unique<PlanCache>(layout_, me_, runtime_.selectorOptions());
+    Engine& engine = runtime_.engine();
+    engine.withToken([&] {
+        const auto& node = layout_.nodes[layout_.nodeOf(me_)];
+        engine.setRanksOnNode(
+            std::max<int>(engine.config().ranksOnNode, static_cast<int>(node.size())));
+        membership_ = std::make_unique<Membership>(engine, std::move(*formed));
+        engine.add(*membership_);
+    });
+    isConnected_.store(true, std::memory_order_release);
+    return {};
+}
+
+Communicator::~Communicator() {
+    if (membership_ == nullptr) return;
+    if (Engine::isForked()) {
+        [[maybe_unused]] const auto* left = membership_.release();  // the parent's
+        return;
+    }
+    Engine& engine = runtime_.engine();
+    const Time until = engine.now() + config_.timeout;
+    engine.waitUntil([this] { return membership_->isIdle(); }, until);
+    engine.withToken([&] {
+        if (!membership_->isIdle()) {
+            membership_->fail(Status::timeout("\"" + config_.name +
+                                              "\" was destroyed with calls in flight that did "
+                                              "not end within " +
+                                              std::to_string(config_.timeout.count()) + " ms"));
+        }
+        engine.retire(std::move(membership_));
+    });
+}
+
+Status Communicator::prepare(CallRequest& request, const CallOptions& options) {
+    if (Engine::isForked()) return afterFork();
+    if (options.isBlocking && runtime_.engine().isOnThisThread()) return insideCallback();
+    ISTHMUS_TRY(checkCall(request, me_, ranks_));
+    ISTHMUS_TRY(connect());
+    request.limit = options.timeout.count() > 0 ? options.timeout : config_.timeout;
+    request.deadline = runtime_.engine().now() + request.limit;
+    request.priority = std::clamp(options.priority, 0, 7);
+    request.name = options.name;
+    const std::lock_guard lock(mutex_);
+    auto prepared = plans_->prepare(request, options.algorithm);
+    if (!prepared.ok()) return prepared.status();
+    request.prepared = std::move(*prepared);
+    return {};
+}
+
+void Communicator::start(const std::function<void()>& begin, const Work& work, bool isBlocking,
+                         Time until) {
+    Engine& engine = runtime_.engine();
+    if (!isBlocking) {
+        engine.submit(begin);
+        return;
+    }
+    engine.run(
+        begin, [&work] { return work.isDone(); }, until);
+}
+
+std::shared_ptr<Work> Communicator::call(CallRequest request, const CallOptions& options) {
+    if (Status status = prepare(request, options); !status.ok()) {
+        return doneWith(status.within("\"" + config_.name + "\""));
+    }
+    auto work = std::make_shared<Work>();
+    request.work = work;
+    const Time until = request.deadline + std::chrono::seconds(5);  // the call itself fails first
+    auto owned = std::make_shared<std::unique_ptr<CallRequest>>(
+        std::make_unique<CallRequest>(std::move(request)));
+    start([this, owned] { membership_->submit(std::move(*owned)); }, *work, options.isBlocking,
+          until);
+    return work;
+}
+
+std::shared_ptr<Work> Communicator::transfer(PointToPointRequest request,
+                                             const CallOptions& options) {
+    if (Engine::isForked()) return doneWith(afterFork());
+    if (options.isBlocking && runtime_.engine().isOnThisThread()) return doneWith(insideCallback());
+    Status status = checkTransfer(request, me_, ranks_);
+    if (status.ok()) status = connect();
+    if (!status.ok()) return doneWith(status.within("\"" + config_.name + "\""));
+    request.limit = options.timeout.count() > 0 ? options.timeout : config_.timeout;
+    request.deadline = runtime_.engine().now() + request.limit;
+    request.priority = std::clamp(options.priority, 0, 7);
+    request.name = options.name;
+    auto work = std::make_shared<Work>();
+    request.work = work;
+    const Time until = request.deadline + std::chrono::seconds(5);
+    auto owned = std::make_shared<std::unique_ptr<PointToPointRequest>>(
+        std::make_unique<PointToPointRequest>(std::move(request)));
+    start([this, owned] { membership_->pointToPoint().submit(std::move(*owned)); }, *work,
+          options.isBlocking, until);
+    return work;
+}
+
+Status Communicator::wait(const Work& work, std::chrono::milliseconds limit) {
+    if (work.isDone()) return work.status();
+    if (Engine::isForked()) return afterFork();
+    Engine& engine = runtime_.engine();
+    if (engine.isOnThisThread()) return insideCallback();
+    const Time until = limit.count() > 0 ? engine.now() + limit : Time::max();
+    if (engine.wait(work, until)) return work.status();
+    return Status::timeout("not done after " + std::to_string(limit.count()) +
+                           " ms of waiting; the call goes on until its own deadline");
+}
+
+void Communicator::abort(const Status& why) {
+    if (Engine::isForked()) return;
+    if (!isConnected_.load(std::memory_order_acquire)) {
+        if (mutex_.try_lock()) {
+            connectFailure_ = why;
+            mutex_.unlock();
+        }
+        return;
+    }
+    runtime_.engine().withToken([&] { membership_->fail(why); });
+}
+
+Status Communicator::failure() {
+    if (isConnected_.load(std::memory_order_acquire)) return membership_->failureNow();
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    return lock.owns_lock() ? connectFailure_ : Status();  // connecting: not known yet
+}
+
+WireCounters Communicator::wireCounters() {
+    WireCounters sum;
+    runtime_.engine().withToken([&] { sum = runtime_.engine().wireCounters(); });
+    return sum;
+}
+
+std::unique_ptr<Exchanger> Communicator::exchangerOverThis() {
+    return std::make_unique<FixedSizeExchanger>(
+        ranks_, [this](const std::byte* send, std::byte* receive, std::size_t bytes) {
+            CallRequest request;
+            request.collective = Collective::kAllGather;
+            request.input = send;
+            request.output = receive;
+            request.counts.uniform = bytes;
+            CallOptions options;
+            options.name = "split";
+            options.isBlocking = true;
+            return call(std::move(request), options)->status();
+        });
+}
+
+Result<std::unique_ptr<Communicator>> Communicator::split(int color, int key,
+                                                          CommunicatorConfig config) {
+    ISTHMUS_TRY(connect());
+    const auto deadline = deadlineIn(config_.timeout);
+    auto exchanger = exchangerOverThis();
+    ByteWriter writer;
+    writer.put(static_cast<std::int32_t>(color)).put(static_cast<std::int32_t>(key));
+    const auto wishes = exchanger->allGather("split", writer.take(), deadline);
+    if (!wishes.ok()) return wishes.status();
+    std::vector<std::pair<int, Rank>> members;  // (key, rank)
+    for (Rank rank = 0; rank < ranks_; ++rank) {
+        ByteReader reader((*wishes)[rank]);
+        const auto theirs = reader.get<std::int32_t>();
+        if (theirs == color) members.emplace_back(reader.get<std::int32_t>(), rank);
+    }
+    std::sort(members.begin(), members.end());
+    std::vector<Rank> ranks;
+    for (const auto& [theirKey, rank] : members) ranks.push_back(rank);
+    if (color < 0) {
+        // Not a member, yet the others' start-up messages go through this communicator: two rounds
+        // of it.
+        for (const auto* label : {"cards", "proofs"}) {
+            if (auto other = exchanger->allGather(label, {}, deadline); !other.ok())
+                return other.status();
+        }
+        return std::unique_ptr<Communicator>();
+    }
+    if (config.globalRanks.empty()) {
+        for (const Rank rank : ranks) {
+            config.globalRanks.push_back(config_.globalRanks.empty() ? rank
+                                                                     : config_.globalRanks[rank]);
+        }
+    }
+    const auto me = static_cast<Rank>(std::find(ranks.begin(), ranks.end(), me_) - ranks.begin());
+    const int count = static_cast<int>(ranks.size());
+    config.isLazy = false;
+    if (count == 1) {
+        // A group of one exchanges nothing by itself, but its parent's other ranks count on it.
+        for (const auto* label : {"cards", "proofs"}) {
+            if (auto other = exchanger->allGather(label, {}, deadline); !other.ok())
+                return other.status();
+        }
+    }
+    return make(runtime_, std::make_unique<SubsetExchanger>(std::move(exchanger), std::move(ranks)),
+                me, count, std::move(config));
+}
+
+}  // namespace isthmus

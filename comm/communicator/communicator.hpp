@@ -1,0 +1,95 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <isthmus/status.hpp>
+
+#include "comm/communicator/exchanger.hpp"
+#include "comm/communicator/formation.hpp"
+#include "comm/communicator/runtime.hpp"
+#include "comm/selector/plan_cache.hpp"
+
+namespace isthmus {
+
+struct CommunicatorConfig {
+    std::string name;                      ///< for messages; empty: "comm" and a number
+    std::chrono::milliseconds timeout{0};  ///< of one call and of making it; 0: ISTHMUS_TIMEOUT
+    bool isLazy = false;                   ///< peers are looked for at the first call
+    std::vector<int> globalRanks;          ///< for messages; empty: the same
+};
+
+/// What all forms of a call have in common besides the call itself.
+struct CallOptions {
+    std::chrono::milliseconds timeout{0};  ///< 0: the communicator's
+    int priority = 0;
+    std::string name;
+    std::string algorithm;
+    bool isBlocking = false;
+};
+
+/// An agreed set of ranks. Made collectively, fails as a whole, replaced, never repaired.
+/// Thread: any; calls come in the same order on every rank.
+class Communicator {
+public:
+    /// Collective unless config.isLazy. Errors: those of formMembership(), kInvalidArgument (rank, ranks).
+    static Result<std::unique_ptr<Communicator>> make(Runtime& runtime, std::unique_ptr<Exchanger> exchanger,
+                                                      Rank me, int ranks, CommunicatorConfig config);
+    /// Waits for calls in flight up to the timeout, then leaves.
+    ~Communicator();
+
+    Rank rank() const { return me_; }
+    int ranks() const { return ranks_; }
+    const std::string& name() const { return config_.name; }
+    std::chrono::milliseconds timeout() const { return config_.timeout; }
+    Engine& engine() { return runtime_.engine(); }
+    Runtime& runtime() { return runtime_; }
+
+    /// Finds the peers now if that has not happened. Collective then.
+    Status connect();
+    /// Once connected.
+    const Layout& layout() const { return layout_; }
+
+    /// Starts a collective (and, when blocking, ends it). The request's collective, type, op, root, buffers and counts
+    /// are the caller's; the rest is filled in here. The Work is done at once when the arguments are wrong.
+    std::shared_ptr<Work> call(CallRequest request, const CallOptions& options);
+    std::shared_ptr<Work> transfer(PointToPointRequest request, const CallOptions& options);
+
+    /// Waits as the engine's driver. kTimeout after `limit` (the work goes on); zero or less: the work's own deadline.
+    Status wait(const Work& work, std::chrono::milliseconds limit);
+
+    /// The first cause wins; every rank is told.
+    void abort(const Status& why);
+    Status failure();
+
+    /// Collective over this communicator; see isthmusCommSplit. Null for a color below 0.
+    Result<std::unique_ptr<Communicator>> split(int color, int key, CommunicatorConfig config);
+
+    /// Bytes to and from other nodes since the process started.
+    WireCounters wireCounters();
+
+private:
+    Communicator(Runtime& runtime, std::unique_ptr<Exchanger> exchanger, Rank me, int ranks,
+                 CommunicatorConfig config);
+    Status prepare(CallRequest& request, const CallOptions& options);
+    void start(const std::function<void()>& begin, const Work& work, bool isBlocking, Time until);
+    std::unique_ptr<Exchanger> exchangerOverThis();
+
+    Runtime& runtime_;
+    Rank me_;
+    int ranks_;
+    CommunicatorConfig config_;
+    std::mutex mutex_;  // guards the four below; held while connecting, so that one thread connects
+    std::unique_ptr<Exchanger> exchanger_;
+    Status connectFailure_;
+    std::unique_ptr<PlanCache> plans_;
+    std::atomic<bool> isConnected_{false};
+    std::unique_ptr<Membership> membership_;  // engine's thread only, once connected
+    Layout layout_;
+};
+
+}  // namespace isthmus

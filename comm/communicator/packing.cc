@@ -1,0 +1,84 @@
+#include "comm/communicator/packing.hpp"
+
+#include <cstring>
+#include <numeric>
+
+namespace isthmus {
+
+namespace {
+
+bool isPacked(const std::vector<std::size_t>& counts, const std::vector<std::size_t>& places) {
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        if (counts[i] > 0 && places[i] != next) return false;
+        next += counts[i];
+    }
+    return true;
+}
+
+std::size_t sumOf(const std::vector<std::size_t>& counts) {
+    return std::accumulate(counts.begin(), counts.end(), std::size_t{0});
+}
+
+template <typename Copy>
+void forEachBlock(const std::vector<std::size_t>& counts, const std::vector<std::size_t>& places,
+                  std::size_t scale, const Copy& copy) {
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+        if (counts[i] > 0) copy(places[i] * scale, next * scale, counts[i] * scale);
+        next += counts[i];
+    }
+}
+
+}  // namespace
+
+std::shared_ptr<Work> callWithDisplacements(Communicator& communicator, CallRequest request,
+                                            const CallOptions& options,
+                                            const Displacements& displacements) {
+    const bool isExchange = request.collective == Collective::kAllToAll;
+    const auto inputCounts = isExchange ? request.counts.sent : std::vector<std::size_t>();
+    const auto outputCounts = isExchange ? request.counts.received : request.counts.each;
+    const bool packsInput =
+        !displacements.input.empty() && !isPacked(inputCounts, displacements.input);
+    const bool packsOutput =
+        !displacements.output.empty() && !isPacked(outputCounts, displacements.output);
+    if (!packsInput && !packsOutput) return communicator.call(std::move(request), options);
+
+    struct Copies {
+        std::vector<std::byte> input;
+        std::vector<std::byte> output;
+    };
+    auto copies = std::make_shared<Copies>();
+    const std::size_t scale = bytesOf(request.type);
+    if (packsInput && request.input != nullptr) {
+        copies->input.resize(sumOf(inputCounts) * scale);
+        forEachBlock(inputCounts, displacements.input, scale,
+                     [&](std::size_t from, std::size_t to, std::size_t bytes) {
+                         std::memcpy(copies->input.data() + to, request.input + from, bytes);
+                     });
+        request.input = copies->input.data();
+    }
+    std::byte* const target = request.output;
+    if (packsOutput && target != nullptr) {
+        copies->output.resize(sumOf(outputCounts) * scale);
+        request.output = copies->output.data();
+    }
+    auto outer = std::make_shared<Work>();
+    CallOptions started = options;
+    started.isBlocking = false;
+    const auto inner = communicator.call(std::move(request), started);
+    inner->onComplete([outer, copies, target, outputCounts, displacements, scale,
+                       packsOutput](const Status& status) {
+        if (status.ok() && packsOutput) {
+            forEachBlock(outputCounts, displacements.output, scale,
+                         [&](std::size_t to, std::size_t from, std::size_t bytes) {
+                             std::memcpy(target + to, copies->output.data() + from, bytes);
+                         });
+        }
+        outer->complete(status);
+    });
+    if (options.isBlocking) (void)communicator.wait(*outer, std::chrono::milliseconds(0)).ok();
+    return outer;
+}
+
+}  // namespace isthmus

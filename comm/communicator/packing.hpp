@@ -1,0 +1,21 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "comm/communicator/communicator.hpp"
+
+namespace isthmus {
+
+/// Where the caller of a v-form keeps each block, in elements. Empty: packed in rank order.
+struct Displacements {
+    std::vector<std::size_t> input;
+    std::vector<std::size_t> output;
+};
+
+/// Starts a v-form. Blocks that do not lie packed in rank order go through a packed copy, so that plans know one form
+/// only; the gaps of the output are not touched.
+std::shared_ptr<Work> callWithDisplacements(Communicator& communicator, CallRequest request,
+                                            const CallOptions& options, const Displacements& displacements);
+
+}  // namespace isthmus

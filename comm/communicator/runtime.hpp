@@ -1,0 +1,57 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <isthmus/status.hpp>
+
+#include "comm/base/knobs.hpp"
+#include "comm/engine/engine.hpp"
+#include "comm/memory/arena.hpp"
+#include "comm/selector/select.hpp"
+
+namespace isthmus {
+
+inline constexpr Knob kCommunicatorKnobs[] = {
+    {"ISTHMUS_TIMEOUT", "300000", Unit::kMilliseconds,
+     "how long one call, or making a communicator, may take before it fails"},
+    {"ISTHMUS_SHM", "1", Unit::kFlag, "share memory with the ranks of this node; 0: go by TCP inside a node too"},
+    {"ISTHMUS_LOG", "warning", Unit::kText, "what is written to standard error: error, warning, info or debug"},
+};
+
+/// Every knob table of the library, for Options and for `isthmus info --options`.
+Options::Tables allKnobs();
+
+/// What a process has once: options, shared memory, transports, the Engine.
+class Runtime {
+public:
+    /// This process's, made at the first call and kept until it ends. `routeTo`: a host that the network card chosen
+    /// must reach (the rendezvous; empty: unknown). Any thread.
+    /// Errors: kConfiguration (options, interface, ports), kResource (shared memory), kAborted after a fork.
+    static Result<Runtime*> ofProcess(const std::string& routeTo);
+
+    /// For tests: a process of its own inside this one. `addTransports` gets the Engine before anything runs.
+    static Result<std::unique_ptr<Runtime>> make(Options options, EngineConfig engine,
+                                                 const std::function<Status(Runtime&)>& addTransports);
+    ~Runtime();
+
+    const Options& options() const { return options_; }
+    const SelectorOptions& selectorOptions() const { return selectorOptions_; }
+    Arena& arena() { return *arena_; }
+    Engine& engine() { return *engine_; }
+    const ProcessId& self() const { return engine_->config().self; }
+    Transport* transport(std::string_view name) const;
+    /// The transport that reaches other nodes, and the one that shares memory with this one (may be null).
+    Transport* betweenNodes() const;
+    Transport* insideNode() const;
+
+private:
+    Runtime(Options options, std::unique_ptr<Arena> arena) : options_(std::move(options)), arena_(std::move(arena)) {}
+
+    Options options_;
+    SelectorOptions selectorOptions_;
+    std::unique_ptr<Arena> arena_;
+    std::unique_ptr<Engine> engine_;
+};
+
+}  // namespace isthmus
