@@ -40,10 +40,12 @@ public:
     Arena& arena() { return *arena_; }
     Engine& engine() { return *engine_; }
     const ProcessId& self() const { return engine_->config().self; }
-    Transport* transport(std::string_view name) const;
-    /// The transport that reaches other nodes, and the one that shares memory with this one (may be null).
-    Transport* betweenNodes() const;
-    Transport* insideNode() const;
+    /// The transport that shares memory with this node's ranks, and the one that reaches other nodes (either may be
+    /// null).
+    enum class Reach : std::uint8_t { kInsideNode, kBetweenNodes };
+    void addTransport(std::unique_ptr<Transport> transport, Reach reach);
+    Transport* insideNode() const { return insideNode_; }
+    Transport* betweenNodes() const { return betweenNodes_; }
 
 private:
     Runtime(Options options, std::unique_ptr<Arena> arena) : options_(std::move(options)), arena_(std::move(arena)) {}
@@ -52,6 +54,8 @@ private:
     SelectorOptions selectorOptions_;
     std::unique_ptr<Arena> arena_;
     std::unique_ptr<Engine> engine_;
+    Transport* insideNode_ = nullptr;
+    Transport* betweenNodes_ = nullptr;
 };
 
 }  // namespace isthmus

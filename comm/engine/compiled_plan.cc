@@ -58,6 +58,7 @@ CompiledPlan CompiledPlan::of(Plan plan, const std::vector<int>& positionInNode,
         }
     }
     compiled.plan = std::move(plan);
+    nameValues(compiled);
     fuse(compiled);
     return compiled;
 }

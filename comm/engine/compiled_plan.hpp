@@ -19,6 +19,9 @@ struct CompiledPlan {
             0;  ///< n-th signal to (wait for) this peer in program order, from 0
     };
     struct Node {
+        /// What each location of the step holds, in the order of its slices: sizes follow from it.
+        std::vector<ChunkName> targetNames;
+        std::vector<std::vector<ChunkName>> sourceNames;
         std::vector<int> next;       ///< steps that depend on this one
         std::uint32_t waitsFor = 0;  ///< steps that this one depends on
         std::uint32_t message = 0;   ///< send, recv: n-th of (peer, channel, direction)
@@ -37,6 +40,10 @@ struct CompiledPlan {
     /// `positionInNode[rank]`: place among my node's ranks, -1 elsewhere.
     static CompiledPlan of(Plan plan, const std::vector<int>& positionInNode, int nodeRanks);
 };
+
+/// Fills the names of every node. A slot of scratch may hold chunks of different widths in turn, so what it holds
+/// is found from the values that flow through it: locations that meet at one place of a step hold the same chunk.
+void nameValues(CompiledPlan& compiled);
 
 /// Channel on which a signal to another node travels as a message of no bytes.
 inline constexpr std::uint16_t kSignalChannel = 0xffff;

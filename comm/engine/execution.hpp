@@ -93,9 +93,10 @@ private:
     StepOperation* newOperation(const SegmentRun& run, int step, Rank peer, bool isSend);
 
     std::size_t runHeavy(SegmentRun& run, int step);
-    std::size_t runCopy(SegmentRun& run, const Step& step);
+    std::size_t runCopy(SegmentRun& run, int index);
     std::size_t runReduce(SegmentRun& run, int index);
-    MemoryPiece pieceOf(const SegmentRun& run, const Location& location) const;
+    MemoryPiece pieceOf(const SegmentRun& run, const Location& location,
+                        const ChunkName& name) const;
     int slotOf(const SegmentRun& run) const { return run.segment % window_; }
     static void landed(Operation& operation, const Status& status);
 

@@ -22,31 +22,30 @@ bool follows(const MemoryPiece& first, const MemoryPiece& second) {
 
 }  // namespace
 
-MemoryPiece Execution::pieceOf(const SegmentRun& run, const Location& location) const {
+MemoryPiece Execution::pieceOf(const SegmentRun& run, const Location& location,
+                               const ChunkName& name) const {
     const Plan& plan = plan_->plan;
     const Member& owner = group_.member(location.rank);
     const bool isMine = location.rank == plan.me;
     const CallSlot* slot = isMine ? nullptr : &owner.block->slots[lane_];
+    const std::size_t bytes = extents_->bytesIn(name, run.segment);
     switch (location.buffer) {
     case Buffer::kInput: {
-        const Extent extent = extents_->of(location, run.segment);
         const std::byte* base = isMine ? input_ : owner.arena.base + slot->inputOffset;
-        return {const_cast<std::byte*>(base) + extent.offset, extent.bytes};
+        return {const_cast<std::byte*>(base) + extents_->offsetOf(location, run.segment), bytes};
     }
     case Buffer::kOutput: {
-        const Extent extent = extents_->of(location, run.segment);
         std::byte* base = isMine ? call_->output : owner.arena.base + slot->outputOffset;
-        return {base + extent.offset, extent.bytes};
+        return {base + extents_->offsetOf(location, run.segment), bytes};
     }
     case Buffer::kScratch:
         return {scratch_.data + scratchStride_ * slotOf(run) + scratchOffsets_[location.chunk],
-                extents_->scratchBytes(plan.scratch[location.chunk], run.segment)};
+                bytes};
     case Buffer::kShared: {
         std::byte* base = isMine                    ? shared_
                           : plan.sharedOutlivesCall ? group_.inlineArea(owner, lane_)
                                                     : owner.arena.base + slot->sharedOffset;
-        return {base + sharedStride_ * slotOf(run) + sharedOffsets_[location.chunk],
-                extents_->scratchBytes(plan.shared[location.chunk], run.segment)};
+        return {base + sharedStride_ * slotOf(run) + sharedOffsets_[location.chunk], bytes};
     }
     }
     return {};
@@ -115,8 +114,10 @@ void Execution::post(SegmentRun& run, int index) {
     const Slice& slice = isSend ? step.sources.front() : step.target;
     StepOperation* operation = newOperation(run, index, step.peers.front(), isSend);
     std::size_t bytes = 0;
-    for (const Location& location : slice) {
-        const MemoryPiece piece = pieceOf(run, location);
+    const auto& names =
+        isSend ? plan_->nodes[index].sourceNames.front() : plan_->nodes[index].targetNames;
+    for (std::size_t at = 0; at < slice.size(); ++at) {
+        const MemoryPiece piece = pieceOf(run, slice[at], names[at]);
         if (piece.bytes == 0) continue;
         bytes += piece.bytes;
         if (!operation->pieces.empty() && follows(operation->pieces.back(), piece)) {
@@ -140,21 +141,23 @@ void Execution::post(SegmentRun& run, int index) {
 
 std::size_t Execution::runHeavy(SegmentRun& run, int index) {
     const Step& step = plan_->plan.steps[index];
-    const bool isCopy =
-        step.verb == Verb::kCopy || (step.sources.size() == 1 && plan_->nodes[index].fused.empty());
-    return isCopy ? runCopy(run, step) : runReduce(run, index);
+    const bool isCopy = step.verb == Verb::kCopy ||
+                        (step.sources.size() == 1 && plan_->nodes[index].fused.empty());
+    return isCopy ? runCopy(run, index) : runReduce(run, index);
 }
 
-std::size_t Execution::runCopy(SegmentRun& run, const Step& step) {
+std::size_t Execution::runCopy(SegmentRun& run, int index) {
+    const Step& step = plan_->plan.steps[index];
+    const auto& names = plan_->nodes[index].targetNames;
     const Slice& source = step.sources.front();
     std::size_t total = 0;
     for (std::size_t i = 0; i < step.target.size();) {
-        MemoryPiece to = pieceOf(run, step.target[i]);
-        MemoryPiece from = pieceOf(run, source[i]);
+        MemoryPiece to = pieceOf(run, step.target[i], names[i]);
+        MemoryPiece from = pieceOf(run, source[i], names[i]);
         std::size_t next = i + 1;
         for (; next < step.target.size(); ++next) {
-            const MemoryPiece moreTo = pieceOf(run, step.target[next]);
-            const MemoryPiece moreFrom = pieceOf(run, source[next]);
+            const MemoryPiece moreTo = pieceOf(run, step.target[next], names[next]);
+            const MemoryPiece moreFrom = pieceOf(run, source[next], names[next]);
             if (!follows(to, moreTo) || !follows(from, moreFrom)) break;
             to.bytes += moreTo.bytes;
             from.bytes += moreFrom.bytes;
@@ -172,17 +175,18 @@ std::size_t Execution::runCopy(SegmentRun& run, const Step& step) {
 std::size_t Execution::runReduce(SegmentRun& run, int index) {
     const Step& step = plan_->plan.steps[index];
     const auto& fused = plan_->nodes[index].fused;
+    const auto& names = plan_->nodes[index].targetNames;
     const std::size_t operands = step.sources.size();
     const std::size_t results = fused.size() + 1;
     ISTHMUS_ASSERT(operands + results <= kMostSources);
     std::array<MemoryPiece, kMostSources> pieces;
     const auto gather = [&](std::size_t at, std::array<MemoryPiece, kMostSources>& into) {
-        into[0] = pieceOf(run, step.target[at]);
+        into[0] = pieceOf(run, step.target[at], names[at]);
         for (std::size_t i = 1; i < results; ++i) {
-            into[i] = pieceOf(run, plan_->plan.steps[fused[i - 1]].target[at]);
+            into[i] = pieceOf(run, plan_->plan.steps[fused[i - 1]].target[at], names[at]);
         }
         for (std::size_t i = 0; i < operands; ++i)
-            into[results + i] = pieceOf(run, step.sources[i][at]);
+            into[results + i] = pieceOf(run, step.sources[i][at], names[at]);
     };
     const double scale = call_->op == ReduceOp::kAvg && step.completes ? 1.0 / group_.ranks() : 1.0;
     std::size_t total = 0;

@@ -44,33 +44,30 @@ std::size_t Extents::blockOffset(bool isInput, int block) const {
                            : offsets[block];
 }
 
-Extent Extents::of(const Location& location, int segment) const {
+std::size_t Extents::offsetOf(const Location& location, int segment) const {
     const bool isInput = location.buffer == Buffer::kInput;
     const ChunkName name = operand_.meaning(location);
-    const Run run = chunkOf(plan_.chunking, name.chunk, static_cast<std::int64_t>(elementsOf(name)),
-                            segment, segments_);
+    const ElementRun run = chunkOf(plan_.chunking, name.chunk,
+                                   static_cast<std::int64_t>(elementsOf(name)), segment, segments_);
     // A buffer of one block begins with it, whichever block of the operand that is.
     const int blocks =
         isInput ? operand_.inputBlocks(location.rank) : operand_.outputBlocks(location.rank);
     const std::size_t base =
         blocks == 1 ? 0 : blockOffset(isInput, location.chunk / operand_.chunksPerBlock);
-    return {(base + static_cast<std::size_t>(run.offset)) * elementBytes_,
-            static_cast<std::size_t>(run.elements) * elementBytes_};
+    return (base + static_cast<std::size_t>(run.offset)) * elementBytes_;
 }
 
-std::size_t Extents::scratchBytes(const ChunkName& like, int segment) const {
-    const Run run = chunkOf(plan_.chunking, like.chunk, static_cast<std::int64_t>(elementsOf(like)),
-                            segment, segments_);
+std::size_t Extents::bytesIn(const ChunkName& name, int segment) const {
+    const ElementRun run = chunkOf(plan_.chunking, name.chunk,
+                                   static_cast<std::int64_t>(elementsOf(name)), segment, segments_);
     return static_cast<std::size_t>(run.elements) * elementBytes_;
 }
 
 std::size_t Extents::scratchCapacity(const ChunkName& like) const {
     const auto elements = static_cast<std::int64_t>(elementsOf(like));
     const std::int64_t longest = (elements + segments_ - 1) / segments_;
-    // One more than the share of the longest segment: the floors of both ends may fall apart by
-    // one.
-    const Run run = chunkOf(plan_.chunking, like.chunk, longest);
-    return static_cast<std::size_t>(std::min(run.elements + 1, longest)) * elementBytes_;
+    return static_cast<std::size_t>(slotElements(plan_.chunking, like.chunk, longest)) *
+           elementBytes_;
 }
 
 std::size_t Extents::bufferBytes(Buffer buffer, int blocks) const {

@@ -9,12 +9,6 @@
 
 namespace isthmus {
 
-/// Offset and bytes of a chunk inside its buffer.
-struct Extent {
-    std::size_t offset = 0;
-    std::size_t bytes = 0;
-};
-
 /// Gives each chunk of a Plan its place, for one call cut into `segments`. Refers to both
 /// arguments.
 class Extents {
@@ -23,10 +17,11 @@ public:
 
     int segments() const { return segments_; }
 
-    /// Of an input or output location.
-    Extent of(const Location& location, int segment) const;
-    /// Bytes of a scratch slot in `segment`, and the most that any segment needs.
-    std::size_t scratchBytes(const ChunkName& like, int segment) const;
+    /// Where an input or output location begins in its buffer.
+    std::size_t offsetOf(const Location& location, int segment) const;
+    /// Bytes of a chunk of the operand in `segment`.
+    std::size_t bytesIn(const ChunkName& name, int segment) const;
+    /// The most that a slot of scratch named so needs in any segment.
     std::size_t scratchCapacity(const ChunkName& like) const;
 
     /// Of the whole buffers of this rank (0 when it has none).

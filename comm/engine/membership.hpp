@@ -28,7 +28,9 @@ struct Member {
     ControlBlock* block = nullptr;  ///< of my node's ranks, mapped here
     Endpoint::MappedArena arena;    ///< of my node's ranks
     std::uint64_t entered = 0;      ///< calls it had entered when it last said so
-    bool hasLeft = false;           ///< told that it stopped: it touches nothing any more
+    bool hasStopped = false;        ///< it touches nothing of this communicator any more
+    /// It left in order and did its part in all calls below this number.
+    std::uint64_t leftAt = ~std::uint64_t{0};
 };
 
 struct MembershipConfig {
