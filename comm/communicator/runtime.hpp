@@ -25,10 +25,10 @@ Options::Tables allKnobs();
 /// What a process has once: options, shared memory, transports, the Engine.
 class Runtime {
 public:
-    /// This process's, made at the first call and kept until it ends. `routeTo`: a host that the network card chosen
-    /// must reach (the rendezvous; empty: unknown). Any thread.
+    /// This process's, made at the first call and kept until it ends. `towards`: our own address on the way to where
+    /// the ranks meet (empty: unknown), to choose the network card. Any thread.
     /// Errors: kConfiguration (options, interface, ports), kResource (shared memory), kAborted after a fork.
-    static Result<Runtime*> ofProcess(const std::string& routeTo);
+    static Result<Runtime*> ofProcess(const std::string& towards);
 
     /// For tests: a process of its own inside this one. `addTransports` gets the Engine before anything runs.
     static Result<std::unique_ptr<Runtime>> make(Options options, EngineConfig engine,

@@ -31,6 +31,7 @@ struct EngineConfig {
     Arena* arena = nullptr;        ///< outlives the Engine
     std::size_t cacheBytes = std::size_t{32}
                              << 20;  ///< of the last level; larger jobs store around it
+    std::size_t scratchBytes = std::size_t{256} << 20;  ///< kept for later calls
     int ranksOnNode = 1;             ///< processes that compete for `cpus`
     int cpus = 1;
     bool hasThread = true;  ///< false: only step() and waiting callers drive (tests, event loops)

@@ -181,9 +181,17 @@ public:
     }
 
     std::string_view name() const override { return "inproc"; }
-    Bytes address() const override { return {}; }
+    /// Which fabric: processes of another one cannot be reached, as if they were on another node.
+    Bytes address() const override {
+        const InprocHub* const hub = hub_.get();
+        const auto raw = std::as_bytes(std::span(&hub, 1));
+        return {raw.begin(), raw.end()};
+    }
 
-    Result<Endpoint*> endpoint(const ProcessId& peer, const Bytes&) override {
+    Result<Endpoint*> endpoint(const ProcessId& peer, const Bytes& address) override {
+        if (!address.empty() && address != this->address()) {
+            return Status::unsupported("the process belongs to another fabric");
+        }
         auto& link = links_[peer];
         if (!link) link = std::make_unique<InprocLink>(*hub_, self_, peer, listener_, limits_);
         return static_cast<Endpoint*>(&link->endpoint());

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "comm/algorithm/catalogue.hpp"
+#include "comm/base/clock.hpp"
+#include "comm/bootstrap/store_memory.hpp"
+#include "comm/communicator/communicator.hpp"
+#include "comm/transport/inproc/inproc_transport.hpp"
+
+namespace isthmus {
+
+/// Ranks that are threads of this process, each with a Runtime of its own, spread over nodes as asked: ranks of one
+/// node map each other's arenas, ranks of different nodes have messages only.
+class LocalJob {
+public:
+    /// `nodeOfRank[r]`: any numbers.
+    explicit LocalJob(std::vector<int> nodeOfRank, const std::vector<std::pair<std::string, std::string>>& options = {});
+    ~LocalJob();
+
+    int ranks() const { return static_cast<int>(nodeOfRank_.size()); }
+    Runtime& runtime(Rank rank) { return *runtimes_[rank]; }
+
+    /// Runs `body` in a thread per rank, with a communicator over all; joins them. Failures to make it are test
+    /// failures.
+    void run(const std::function<void(Rank, Communicator&)>& body, CommunicatorConfig config = {});
+
+private:
+    std::vector<int> nodeOfRank_;
+    SteadyClock clock_;
+    std::vector<std::unique_ptr<InprocFabric>> inside_;
+    InprocFabric between_;
+    std::vector<std::unique_ptr<Runtime>> runtimes_;
+    int made_ = 0;
+};
+
+}  // namespace isthmus
