@@ -36,9 +36,11 @@ struct CallOptions {
 /// Thread: any; calls come in the same order on every rank.
 class Communicator {
 public:
-    /// Collective unless config.isLazy. Errors: those of formMembership(), kInvalidArgument (rank, ranks).
-    static Result<std::unique_ptr<Communicator>> make(Runtime& runtime, std::unique_ptr<Exchanger> exchanger,
-                                                      Rank me, int ranks, CommunicatorConfig config);
+    /// Collective unless config.isLazy. Errors: those of formMembership(), kInvalidArgument (rank,
+    /// ranks).
+    static Result<std::unique_ptr<Communicator>> make(Runtime& runtime,
+                                                      std::unique_ptr<Exchanger> exchanger, Rank me,
+                                                      int ranks, CommunicatorConfig config);
     /// Waits for calls in flight up to the timeout, then leaves.
     ~Communicator();
 
@@ -54,12 +56,14 @@ public:
     /// Once connected.
     const Layout& layout() const { return layout_; }
 
-    /// Starts a collective (and, when blocking, ends it). The request's collective, type, op, root, buffers and counts
-    /// are the caller's; the rest is filled in here. The Work is done at once when the arguments are wrong.
+    /// Starts a collective (and, when blocking, ends it). The request's collective, type, op, root,
+    /// buffers and counts are the caller's; the rest is filled in here. The Work is done at once
+    /// when the arguments are wrong.
     std::shared_ptr<Work> call(CallRequest request, const CallOptions& options);
     std::shared_ptr<Work> transfer(PointToPointRequest request, const CallOptions& options);
 
-    /// Waits as the engine's driver. kTimeout after `limit` (the work goes on); zero or less: the work's own deadline.
+    /// Waits as the engine's driver. kTimeout after `limit` (the work goes on); zero or less: the
+    /// work's own deadline.
     Status wait(const Work& work, std::chrono::milliseconds limit);
 
     /// The first cause wins; every rank is told.

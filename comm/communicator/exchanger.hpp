@@ -14,12 +14,13 @@
 
 namespace isthmus {
 
-/// The one thing that making a communicator asks of a bootstrap: all-gather of a small blob per rank.
-/// Collective; `label` is the same on all ranks and new for each call.
+/// The one thing that making a communicator asks of a bootstrap: all-gather of a small blob per
+/// rank. Collective; `label` is the same on all ranks and new for each call.
 class Exchanger {
 public:
     virtual ~Exchanger() = default;
-    virtual Result<std::vector<Bytes>> allGather(std::string_view label, const Bytes& mine, Deadline deadline) = 0;
+    virtual Result<std::vector<Bytes>> allGather(std::string_view label, const Bytes& mine,
+                                                 Deadline deadline) = 0;
 };
 
 /// Through a key-value store, under a prefix that this communicator alone uses.
@@ -28,7 +29,8 @@ public:
     StoreExchanger(std::shared_ptr<Store> store, std::string prefix, Rank rank, int ranks)
         : store_(std::move(store)), prefix_(std::move(prefix)), rank_(rank), ranks_(ranks) {}
 
-    Result<std::vector<Bytes>> allGather(std::string_view label, const Bytes& mine, Deadline deadline) override;
+    Result<std::vector<Bytes>> allGather(std::string_view label, const Bytes& mine,
+                                         Deadline deadline) override;
 
 private:
     std::shared_ptr<Store> store_;
@@ -37,15 +39,19 @@ private:
     int ranks_;
 };
 
-/// Through something that moves equal numbers of bytes (MPI_Allgather, or a parent communicator): lengths first.
+/// Through something that moves equal numbers of bytes (MPI_Allgather, or a parent communicator):
+/// lengths first.
 class FixedSizeExchanger final : public Exchanger {
 public:
     /// Moves `bytes` bytes of each rank into receive[ranks * bytes].
-    using AllGather = std::function<Status(const std::byte* send, std::byte* receive, std::size_t bytes)>;
+    using AllGather =
+        std::function<Status(const std::byte* send, std::byte* receive, std::size_t bytes)>;
 
-    FixedSizeExchanger(int ranks, AllGather allGather) : ranks_(ranks), allGather_(std::move(allGather)) {}
+    FixedSizeExchanger(int ranks, AllGather allGather)
+        : ranks_(ranks), allGather_(std::move(allGather)) {}
 
-    Result<std::vector<Bytes>> allGather(std::string_view label, const Bytes& mine, Deadline deadline) override;
+    Result<std::vector<Bytes>> allGather(std::string_view label, const Bytes& mine,
+                                         Deadline deadline) override;
 
 private:
     int ranks_;
@@ -58,7 +64,8 @@ public:
     SubsetExchanger(std::unique_ptr<Exchanger> whole, std::vector<Rank> members)
         : whole_(std::move(whole)), members_(std::move(members)) {}
 
-    Result<std::vector<Bytes>> allGather(std::string_view label, const Bytes& mine, Deadline deadline) override;
+    Result<std::vector<Bytes>> allGather(std::string_view label, const Bytes& mine,
+                                         Deadline deadline) override;
 
 private:
     std::unique_ptr<Exchanger> whole_;

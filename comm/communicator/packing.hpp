@@ -13,9 +13,10 @@ struct Displacements {
     std::vector<std::size_t> output;
 };
 
-/// Starts a v-form. Blocks that do not lie packed in rank order go through a packed copy, so that plans know one form
-/// only; the gaps of the output are not touched.
+/// Starts a v-form. Blocks that do not lie packed in rank order go through a packed copy, so that
+/// plans know one form only; the gaps of the output are not touched.
 std::shared_ptr<Work> callWithDisplacements(Communicator& communicator, CallRequest request,
-                                            const CallOptions& options, const Displacements& displacements);
+                                            const CallOptions& options,
+                                            const Displacements& displacements);
 
 }  // namespace isthmus

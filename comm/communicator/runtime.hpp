@@ -15,8 +15,10 @@ namespace isthmus {
 inline constexpr Knob kCommunicatorKnobs[] = {
     {"ISTHMUS_TIMEOUT", "300000", Unit::kMilliseconds,
      "how long one call, or making a communicator, may take before it fails"},
-    {"ISTHMUS_SHM", "1", Unit::kFlag, "share memory with the ranks of this node; 0: go by TCP inside a node too"},
-    {"ISTHMUS_LOG", "warning", Unit::kText, "what is written to standard error: error, warning, info or debug"},
+    {"ISTHMUS_SHM", "1", Unit::kFlag,
+     "share memory with the ranks of this node; 0: go by TCP inside a node too"},
+    {"ISTHMUS_LOG", "warning", Unit::kText,
+     "what is written to standard error: error, warning, info or debug"},
 };
 
 /// Every knob table of the library, for Options and for `isthmus info --options`.
@@ -25,14 +27,16 @@ Options::Tables allKnobs();
 /// What a process has once: options, shared memory, transports, the Engine.
 class Runtime {
 public:
-    /// This process's, made at the first call and kept until it ends. `towards`: our own address on the way to where
-    /// the ranks meet (empty: unknown), to choose the network card. Any thread.
-    /// Errors: kConfiguration (options, interface, ports), kResource (shared memory), kAborted after a fork.
+    /// This process's, made at the first call and kept until it ends. `towards`: our own address on
+    /// the way to where the ranks meet (empty: unknown), to choose the network card. Any thread.
+    /// Errors: kConfiguration (options, interface, ports), kResource (shared memory), kAborted
+    /// after a fork.
     static Result<Runtime*> ofProcess(const std::string& towards);
 
-    /// For tests: a process of its own inside this one. `addTransports` gets the Engine before anything runs.
-    static Result<std::unique_ptr<Runtime>> make(Options options, EngineConfig engine,
-                                                 const std::function<Status(Runtime&)>& addTransports);
+    /// For tests: a process of its own inside this one. `addTransports` gets the Engine before
+    /// anything runs.
+    static Result<std::unique_ptr<Runtime>> make(
+        Options options, EngineConfig engine, const std::function<Status(Runtime&)>& addTransports);
     ~Runtime();
 
     const Options& options() const { return options_; }
@@ -40,15 +44,16 @@ public:
     Arena& arena() { return *arena_; }
     Engine& engine() { return *engine_; }
     const ProcessId& self() const { return engine_->config().self; }
-    /// The transport that shares memory with this node's ranks, and the one that reaches other nodes (either may be
-    /// null).
+    /// The transport that shares memory with this node's ranks, and the one that reaches other
+    /// nodes (either may be null).
     enum class Reach : std::uint8_t { kInsideNode, kBetweenNodes };
     void addTransport(std::unique_ptr<Transport> transport, Reach reach);
     Transport* insideNode() const { return insideNode_; }
     Transport* betweenNodes() const { return betweenNodes_; }
 
 private:
-    Runtime(Options options, std::unique_ptr<Arena> arena) : options_(std::move(options)), arena_(std::move(arena)) {}
+    Runtime(Options options, std::unique_ptr<Arena> arena)
+        : options_(std::move(options)), arena_(std::move(arena)) {}
 
     Options options_;
     SelectorOptions selectorOptions_;

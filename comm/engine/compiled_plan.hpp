@@ -41,8 +41,9 @@ struct CompiledPlan {
     static CompiledPlan of(Plan plan, const std::vector<int>& positionInNode, int nodeRanks);
 };
 
-/// Fills the names of every node. A slot of scratch may hold chunks of different widths in turn, so what it holds
-/// is found from the values that flow through it: locations that meet at one place of a step hold the same chunk.
+/// Fills the names of every node. A slot of scratch may hold chunks of different widths in turn, so
+/// what it holds is found from the values that flow through it: locations that meet at one place of
+/// a step hold the same chunk.
 void nameValues(CompiledPlan& compiled);
 
 /// Channel on which a signal to another node travels as a message of no bytes.

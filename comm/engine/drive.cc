@@ -162,11 +162,16 @@ void Engine::disarm() {
 }
 
 void Engine::sleep(Time until) {
-    if (!arm()) return;
-    const Time next = std::min(nextEvent(), until);
-    ++counters_.sleeps;
-    sleepSet_.wait(next == Time::max() ? std::chrono::hours(1) : next - now());
-    disarm();
+    // Before arm() looks a last time: news that the progress thread takes from sleepSet_ is passed
+    // on.
+    isDriverAsleep_.store(true, std::memory_order_seq_cst);
+    if (arm()) {
+        const Time next = std::min(nextEvent(), until);
+        ++counters_.sleeps;
+        sleepSet_.wait(next == Time::max() ? std::chrono::hours(1) : next - now());
+        disarm();
+    }
+    isDriverAsleep_.store(false, std::memory_order_relaxed);
 }
 
 Time Engine::nextEvent() const {
@@ -235,6 +240,9 @@ void Engine::rest() {
     token_.release();
     if (isQuiet) sleepSet_.wait(next == Time::max() ? std::chrono::hours(1) : next - now());
     isResting_.store(false, std::memory_order_relaxed);
+    // epoll wakes one of its waiters; if that was this thread, the one that drives must hear of it
+    // too.
+    if (isDriverAsleep_.load(std::memory_order_seq_cst)) sleepSet_.wake();
 }
 
 Engine::Counters Engine::counters() const {

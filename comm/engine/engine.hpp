@@ -32,7 +32,7 @@ struct EngineConfig {
     std::size_t cacheBytes = std::size_t{32}
                              << 20;  ///< of the last level; larger jobs store around it
     std::size_t scratchBytes = std::size_t{256} << 20;  ///< kept for later calls
-    int ranksOnNode = 1;             ///< processes that compete for `cpus`
+    int ranksOnNode = 1;                                ///< processes that compete for `cpus`
     int cpus = 1;
     bool hasThread = true;  ///< false: only step() and waiting callers drive (tests, event loops)
 };
@@ -171,6 +171,7 @@ private:
         false};  ///< somebody is, or is about to be, in sleepSet_: tasks must wake it
     std::atomic<bool> isResting_{
         false};  ///< the progress thread is in sleepSet_; else it looks now and then
+    std::atomic<bool> isDriverAsleep_{false};
     std::atomic<bool> isNapping_{false};
     std::atomic<std::uint32_t> nudges_{0};
     std::atomic<std::uint64_t> callerTurns_{0};

@@ -259,8 +259,9 @@ void Execution::finishSegment(SegmentRun& run) {
         group_.seenBase(lane_, slot, position) += plan_->waitsOn[i];
     }
     ++endedSegments_;
+    const int next = run.segment + window_;  // of the same slot, whichever slots are ahead
     run.segment = -1;
-    if (nextSegment_ < segments_) startSegment(runs_[slot], nextSegment_++);
+    if (next < segments_) startSegment(run, next);
 }
 
 bool Execution::pollWaits(SegmentRun& run) {

@@ -141,8 +141,8 @@ void Execution::post(SegmentRun& run, int index) {
 
 std::size_t Execution::runHeavy(SegmentRun& run, int index) {
     const Step& step = plan_->plan.steps[index];
-    const bool isCopy = step.verb == Verb::kCopy ||
-                        (step.sources.size() == 1 && plan_->nodes[index].fused.empty());
+    const bool isCopy =
+        step.verb == Verb::kCopy || (step.sources.size() == 1 && plan_->nodes[index].fused.empty());
     return isCopy ? runCopy(run, index) : runReduce(run, index);
 }
 

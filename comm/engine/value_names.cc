@@ -67,12 +67,14 @@ private:
 
     void follow(const Step& step, std::size_t index) {
         if (step.verb == Verb::kWait) {  // peers may have filled their slots anew
-            std::erase_if(holds_, [&](const auto& entry) { return entry.first.rank != compiled_.plan.me; });
+            std::erase_if(holds_,
+                          [&](const auto& entry) { return entry.first.rank != compiled_.plan.me; });
             return;
         }
         for (const Slice& source : step.sources) {
             sources_[index].emplace_back();
-            for (const Location& location : source) sources_[index].back().push_back(valueAt(location));
+            for (const Location& location : source)
+                sources_[index].back().push_back(valueAt(location));
         }
         for (const Location& location : step.target) targets_[index].push_back(written(location));
         for (const auto& source : sources_[index]) {
@@ -96,7 +98,8 @@ private:
         for (std::size_t i = 0; i < step.sources.size(); ++i) {
             node.sourceNames.emplace_back();
             for (std::size_t at = 0; at < step.sources[i].size(); ++at) {
-                node.sourceNames.back().push_back(nameOf(step.sources[i][at], sources_[index][i][at]));
+                node.sourceNames.back().push_back(
+                    nameOf(step.sources[i][at], sources_[index][i][at]));
             }
         }
     }
@@ -111,6 +114,8 @@ private:
 
 }  // namespace
 
-void nameValues(CompiledPlan& compiled) { Namer(compiled).run(); }
+void nameValues(CompiledPlan& compiled) {
+    Namer(compiled).run();
+}
 
 }  // namespace isthmus

@@ -36,17 +36,10 @@ std::size_t smallestNode(const Layout& layout) {
     return least;
 }
 
-// Bytes that one rank puts in: what an inline call must hold in its slot.
-std::uint64_t contributionOf(const CallShape& call, const Layout& layout) {
-    const auto ranks = static_cast<std::uint64_t>(std::max(layout.ranks(), 1));
-    const bool blockOnly =
-        call.collective == Collective::kAllGather || call.collective == Collective::kGather;
-    return blockOnly ? call.bytes / ranks : call.bytes;
-}
-
-bool isInline(const CallShape& call, const Layout& layout, const SelectorOptions& options) {
+bool isInline(const CallShape& call, const SelectorOptions& options) {
     if (call.hasCounts) return false;
-    return contributionOf(call, layout) <= static_cast<std::uint64_t>(options.inlineBytes);
+    // Slots of a lane have the same names on all ranks of a node, so there is one for every block.
+    return call.bytes <= static_cast<std::uint64_t>(options.inlineBytes);
 }
 
 // collectives.md 2.1, skewed nodes: a direct exchange of blocks loads the card of a big node with
@@ -119,7 +112,7 @@ const Algorithm* firstFitting(const Layout& layout, Collective collective, bool 
 
 const Algorithm* chooseInNode(const CallShape& call, const Layout& layout,
                               const SelectorOptions& options) {
-    if (isInline(call, layout, options)) {
+    if (isInline(call, options)) {
         if (const Algorithm* entry = fitting(call.collective, "inline", layout)) return entry;
     }
     if (const Algorithm* entry = fitting(call.collective, "direct", layout)) return entry;

@@ -7,7 +7,8 @@
 
 namespace isthmus {
 
-LocalJob::LocalJob(std::vector<int> nodeOfRank, const std::vector<std::pair<std::string, std::string>>& options)
+LocalJob::LocalJob(std::vector<int> nodeOfRank,
+                   const std::vector<std::pair<std::string, std::string>>& options)
     : nodeOfRank_(std::move(nodeOfRank)) {
     Options settings = Options::defaults(allKnobs());
     (void)settings.set("ISTHMUS_ARENA", "256M", "test").ok();
@@ -27,8 +28,8 @@ LocalJob::LocalJob(std::vector<int> nodeOfRank, const std::vector<std::pair<std:
         auto made = Runtime::make(settings, config, [&](Runtime& runtime) {
             Engine& engine = runtime.engine();
             const ProcessId self = engine.config().self;
-            runtime.addTransport(inside_[nodeOfRank_[rank]]->makeTransport(self, &runtime.arena(),
-                                                                           engine.sleepSet(), engine),
+            runtime.addTransport(inside_[nodeOfRank_[rank]]->makeTransport(
+                                     self, &runtime.arena(), engine.sleepSet(), engine),
                                  Runtime::Reach::kInsideNode);
             runtime.addTransport(between_.makeTransport(self, nullptr, engine.sleepSet(), engine),
                                  Runtime::Reach::kBetweenNodes);
@@ -41,14 +42,16 @@ LocalJob::LocalJob(std::vector<int> nodeOfRank, const std::vector<std::pair<std:
 
 LocalJob::~LocalJob() = default;
 
-void LocalJob::run(const std::function<void(Rank, Communicator&)>& body, CommunicatorConfig config) {
+void LocalJob::run(const std::function<void(Rank, Communicator&)>& body,
+                   CommunicatorConfig config) {
     auto store = std::make_shared<MemoryStore>();
     const std::string prefix = "job" + std::to_string(made_++);
     std::vector<std::thread> threads;
     for (Rank rank = 0; rank < ranks(); ++rank) {
         threads.emplace_back([&, rank] {
             auto made = Communicator::make(
-                runtime(rank), std::make_unique<StoreExchanger>(store, prefix, rank, ranks()), rank, ranks(), config);
+                runtime(rank), std::make_unique<StoreExchanger>(store, prefix, rank, ranks()), rank,
+                ranks(), config);
             ASSERT_TRUE(made.ok()) << made.status().what();
             body(rank, **made);
         });

@@ -14,19 +14,20 @@
 
 namespace isthmus {
 
-/// Ranks that are threads of this process, each with a Runtime of its own, spread over nodes as asked: ranks of one
-/// node map each other's arenas, ranks of different nodes have messages only.
+/// Ranks that are threads of this process, each with a Runtime of its own, spread over nodes as
+/// asked: ranks of one node map each other's arenas, ranks of different nodes have messages only.
 class LocalJob {
 public:
     /// `nodeOfRank[r]`: any numbers.
-    explicit LocalJob(std::vector<int> nodeOfRank, const std::vector<std::pair<std::string, std::string>>& options = {});
+    explicit LocalJob(std::vector<int> nodeOfRank,
+                      const std::vector<std::pair<std::string, std::string>>& options = {});
     ~LocalJob();
 
     int ranks() const { return static_cast<int>(nodeOfRank_.size()); }
     Runtime& runtime(Rank rank) { return *runtimes_[rank]; }
 
-    /// Runs `body` in a thread per rank, with a communicator over all; joins them. Failures to make it are test
-    /// failures.
+    /// Runs `body` in a thread per rank, with a communicator over all; joins them. Failures to make
+    /// it are test failures.
     void run(const std::function<void(Rank, Communicator&)>& body, CommunicatorConfig config = {});
 
 private:

@@ -1,4 +1,5 @@
-// Every collective over one node, 2x2, round robin and 3+2+1, in mapped and in ordinary memory, in place and not.
+// Every collective over one node, 2x2, round robin and 3+2+1, in mapped and in ordinary memory, in
+// place and not.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -65,7 +66,8 @@ std::int64_t sumOf(int ranks, std::size_t index) {
 }
 
 // What `rank` must hold at `index` of its output, from the definition of the collective.
-std::int64_t expected(Collective collective, int rank, int ranks, int root, std::size_t count, std::size_t index) {
+std::int64_t expected(Collective collective, int rank, int ranks, int root, std::size_t count,
+                      std::size_t index) {
     const std::size_t block = count == 0 ? 0 : index / count;
     const std::size_t within = count == 0 ? 0 : index % count;
     const auto mine = static_cast<std::size_t>(rank);
@@ -101,8 +103,8 @@ struct Case {
 
 std::string describe(const Case& c) {
     return std::string(nameOf(c.collective)) + " count " + std::to_string(c.count) + " root " +
-           std::to_string(c.root) + (c.isMapped ? " mapped" : " ordinary") + (c.isInPlace ? " in place" : "") + " " +
-           c.algorithm;
+           std::to_string(c.root) + (c.isMapped ? " mapped" : " ordinary") +
+           (c.isInPlace ? " in place" : "") + " " + c.algorithm;
 }
 
 void runCase(const Case& c, Rank rank, Communicator& communicator) {
@@ -120,7 +122,8 @@ void runCase(const Case& c, Rank rank, Communicator& communicator) {
         return GuardedBuffer(static_cast<std::byte*>(*memory), bytes, std::byte{0x5A});
     };
     const bool sharesMemory = c.isInPlace && inputCount > 0 && outputCount > 0;
-    GuardedBuffer input = buffer((sharesMemory ? std::max(inputCount, outputCount) : inputCount) * sizeof(float));
+    GuardedBuffer input =
+        buffer((sharesMemory ? std::max(inputCount, outputCount) : inputCount) * sizeof(float));
     GuardedBuffer output = buffer(outputCount * sizeof(float));
     auto* from = reinterpret_cast<float*>(input.data());
     auto* to = reinterpret_cast<float*>(output.data());
@@ -143,13 +146,17 @@ void runCase(const Case& c, Rank rank, Communicator& communicator) {
     options.algorithm = c.algorithm;
     const auto work = communicator.call(std::move(request), options);
     ASSERT_TRUE(work->isDone()) << describe(c);
-    ASSERT_TRUE(work->status().ok()) << describe(c) << " at " << rank << ": " << work->status().what();
+    ASSERT_TRUE(work->status().ok())
+        << describe(c) << " at " << rank << ": " << work->status().what();
     for (std::size_t i = 0; i < outputCount; ++i) {
-        const auto want = static_cast<float>(expected(c.collective, rank, ranks, c.root, c.count, i));
-        ASSERT_EQ(to[i], want) << describe(c) << " at rank " << rank << " of " << ranks << " index " << i;
+        const auto want =
+            static_cast<float>(expected(c.collective, rank, ranks, c.root, c.count, i));
+        ASSERT_EQ(to[i], want) << describe(c) << " at rank " << rank << " of " << ranks << " index "
+                               << i;
     }
     if (!sharesMemory) {
-        for (std::size_t i = 0; i < inputCount; ++i) ASSERT_EQ(from[i], static_cast<float>(valueOf(rank, i)));
+        for (std::size_t i = 0; i < inputCount; ++i)
+            ASSERT_EQ(from[i], static_cast<float>(valueOf(rank, i)));
     }
     EXPECT_TRUE(input.isIntact()) << describe(c);
     EXPECT_TRUE(output.isIntact()) << describe(c);
@@ -168,7 +175,8 @@ TEST_P(EveryLayout, GivesTheDefinedResultOfEveryCollective) {
             for (const std::size_t count : {0, 1, 2, 17, 1021, 40009}) {
                 for (const bool isMapped : {false, true}) {
                     for (const bool isInPlace : {false, true}) {
-                        Case c{static_cast<Collective>(collective), count, 0, isMapped, isInPlace, ""};
+                        Case c{
+                            static_cast<Collective>(collective), count, 0, isMapped, isInPlace, ""};
                         runCase(c, rank, communicator);
                         if (testing::Test::HasFatalFailure()) return;
                     }
@@ -185,8 +193,9 @@ TEST_P(EveryLayout, ServesEveryRoot) {
             if (!hasRoot(static_cast<Collective>(collective))) continue;
             for (Rank root = 0; root < job.ranks(); ++root) {
                 for (const std::size_t count : {1, 4099}) {
-                    runCase({static_cast<Collective>(collective), count, root, root % 2 == 0, false, ""}, rank,
-                            communicator);
+                    runCase({static_cast<Collective>(collective), count, root, root % 2 == 0, false,
+                             ""},
+                            rank, communicator);
                     if (testing::Test::HasFatalFailure()) return;
                 }
             }
@@ -203,8 +212,9 @@ TEST_P(EveryLayout, RunsEveryAlgorithmThatFits) {
                 if (entry.name == "inline" && count > 200) continue;
                 for (const bool isMapped : {false, true}) {
                     const Rank root = job.ranks() - 1;
-                    runCase({entry.collective, count, root, isMapped, false, std::string(entry.name)}, rank,
-                            communicator);
+                    runCase(
+                        {entry.collective, count, root, isMapped, false, std::string(entry.name)},
+                        rank, communicator);
                     if (testing::Test::HasFatalFailure()) return;
                 }
             }
@@ -213,7 +223,7 @@ TEST_P(EveryLayout, RunsEveryAlgorithmThatFits) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Layouts, EveryLayout, testing::Range(std::size_t{0}, kLayouts.size()),
-                         [](const auto& info) { return kLayouts[info.param].first; });
+                         [](const auto& test) { return kLayouts[test.param].first; });
 
 }  // namespace
 }  // namespace isthmus

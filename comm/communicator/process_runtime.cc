@@ -1,0 +1,141 @@
+// The Runtime of a process: what its environment asks for and its machine has.
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <mutex>
+#include <random>
+
+#include "comm/base/log.hpp"
+#include "comm/bootstrap/job_key.hpp"
+#include "comm/communicator/runtime.hpp"
+#include "comm/transport/shm/shm_transport.hpp"
+#include "comm/transport/tcp/tcp_transport.hpp"
+#include "topology/discover/container_limits.hpp"
+#include "topology/discover/net_device.hpp"
+#include "topology/discover/select_interface.hpp"
+
+namespace isthmus {
+
+namespace {
+
+Result<LogLevel> logLevelOf(const std::string& text) {
+    constexpr std::array<std::string_view, 4> kNames = {"error", "warning", "info", "debug"};
+    const auto at = std::find(kNames.begin(), kNames.end(), text);
+    if (at == kNames.end()) {
+        return Status::configuration("ISTHMUS_LOG is \"" + text +
+                                     "\", expected error, warning, info or debug");
+    }
+    return static_cast<LogLevel>(at - kNames.begin());
+}
+
+// Processors that this process may use: its affinity mask, less what its container allows.
+int allowedCpus() {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    int cpus = ::sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+    const ContainerLimits limits = discoverContainerLimits();
+    if (limits.processors.isKnown()) {
+        cpus = std::min(cpus, static_cast<int>(std::floor(limits.processors.value)));
+    }
+    return std::max(cpus, 1);
+}
+
+std::size_t lastLevelCacheBytes() {
+    const long bytes = ::sysconf(_SC_LEVEL3_CACHE_SIZE);
+    return bytes > 0 ? static_cast<std::size_t>(bytes) : std::size_t{32} << 20;
+}
+
+ProcessId newProcessId() {
+    std::random_device source;
+    const auto word = [&] { return (static_cast<std::uint64_t>(source()) << 32) | source(); };
+    return {word(), word()};
+}
+
+Result<JobKey> keyOfProcess(const Options& options) {
+    auto key = readJobKey(options.text("ISTHMUS_JOB_KEY_FD"), options.text("ISTHMUS_JOB_KEY_FILE"));
+    if (!key.ok()) return key.status();
+    if (key->has_value()) return **key;
+    // No launcher made one: peers learn this process's own key together with its address, through
+    // the store where the ranks meet.
+    return JobKey::random();
+}
+
+Status addTcp(Runtime& runtime, const JobKey& key, const std::string& towards) {
+    const auto devices = discoverNetDevices();
+    if (!devices.ok()) return devices.status();
+    const auto chosen =
+        selectInterfaces(*devices, runtime.options().text("ISTHMUS_INTERFACE"), {towards, false});
+    if (!chosen.ok()) return chosen.status();
+    const auto ports = parsePortRange(runtime.options().text("ISTHMUS_PORT_RANGE"));
+    if (!ports.ok()) return ports.status();
+    TcpOptions tcp = TcpOptions::fromOptions(runtime.options());
+    tcp.cards = {{chosen->front().device, chosen->front().address}};
+    tcp.ports = *ports;
+    Engine& engine = runtime.engine();
+    auto transport = makeTcpTransport(tcp, runtime.self(), key, engine.sleepSet(), engine);
+    if (!transport.ok()) return transport.status();
+    runtime.addTransport(std::move(*transport), Runtime::Reach::kBetweenNodes);
+    return {};
+}
+
+Status addShm(Runtime& runtime, const JobKey& key) {
+    if (!runtime.options().flag("ISTHMUS_SHM")) return {};
+    Engine& engine = runtime.engine();
+    auto transport =
+        makeShmTransport({}, runtime.self(), key, engine.sleepSet(), engine, runtime.arena());
+    if (!transport.ok()) {
+        log(LogLevel::kWarning,
+            "no shared memory inside the node, TCP instead: " + transport.status().what());
+        return {};
+    }
+    runtime.addTransport(std::move(*transport), Runtime::Reach::kInsideNode);
+    return {};
+}
+
+Result<std::unique_ptr<Runtime>> makeForProcess(const std::string& towards) {
+    auto options = Options::fromEnvironment(allKnobs());
+    if (!options.ok()) return options.status();
+    const auto level = logLevelOf(options->text("ISTHMUS_LOG"));
+    if (!level.ok()) return level.status();
+    setLogLevel(*level);
+    for (const auto& unknown : options->unknown()) {
+        log(LogLevel::kWarning,
+            "no option is called " + unknown.name +
+                (unknown.nearest.empty() ? "" : "; did you mean " + unknown.nearest + "?"));
+    }
+    const auto key = keyOfProcess(*options);
+    if (!key.ok()) return key.status();
+    static const SteadyClock clock;
+    EngineConfig engine;
+    engine.self = newProcessId();
+    engine.clock = &clock;
+    engine.cacheBytes = lastLevelCacheBytes();
+    engine.cpus = allowedCpus();
+    return Runtime::make(std::move(*options), engine, [&](Runtime& runtime) {
+        ISTHMUS_TRY(addShm(runtime, *key));
+        return addTcp(runtime, *key, towards);
+    });
+}
+
+}  // namespace
+
+Result<Runtime*> Runtime::ofProcess(const std::string& towards) {
+    static std::mutex mutex;
+    static Runtime* made = nullptr;  // never destroyed: threads of the program may outlive main()
+    const std::lock_guard lock(mutex);
+    if (Engine::isForked() && made != nullptr) {
+        return Status::aborted(
+            "used after fork: start the child with exec to use the library in it");
+    }
+    if (made == nullptr) {
+        auto runtime = makeForProcess(towards);
+        if (!runtime.ok()) return runtime.status();
+        made = runtime->release();
+    }
+    return made;
+}
+
+}  // namespace isthmus
