@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <optional>
@@ -38,6 +39,14 @@ struct JobKey {
 
     /// Hands the key to programs that this process starts: a sealed memfd that survives exec.
     Result<int> toInheritableDescriptor() const;
+
+    /// Exactly kBytes raw bytes; nothing otherwise.
+    static std::optional<JobKey> fromBytes(std::span<const std::byte> data) {
+        if (data.size() != kBytes) return std::nullopt;
+        JobKey key;
+        std::copy(data.begin(), data.end(), key.bytes.begin());
+        return key;
+    }
 
     std::string hex() const;
     std::span<const std::byte> span() const { return bytes; }

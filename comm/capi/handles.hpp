@@ -5,12 +5,10 @@
 #include <memory>
 #include <string>
 
-#include "comm/base/unique_fd.hpp"
 #include "comm/communicator/communicator.hpp"
 
 struct isthmusComm {
     std::unique_ptr<isthmus::Communicator> communicator;
-    isthmus::UniqueFd event;  // made when first asked for
 };
 
 struct isthmusRequest {

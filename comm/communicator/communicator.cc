@@ -1,5 +1,8 @@
 #include "comm/communicator/communicator.hpp"
 
+#include <sys/eventfd.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -150,6 +153,7 @@ std::shared_ptr<Work> Communicator::call(CallRequest request, const CallOptions&
     }
     auto work = std::make_shared<Work>();
     request.work = work;
+    tellEvent(*work);
     const Time until = request.deadline + std::chrono::seconds(5);  // the call itself fails first
     auto owned = std::make_shared<std::unique_ptr<CallRequest>>(
         std::make_unique<CallRequest>(std::move(request)));
@@ -171,6 +175,7 @@ std::shared_ptr<Work> Communicator::transfer(PointToPointRequest request,
     request.name = options.name;
     auto work = std::make_shared<Work>();
     request.work = work;
+    tellEvent(*work);
     const Time until = request.deadline + std::chrono::seconds(5);
     auto owned = std::make_shared<std::unique_ptr<PointToPointRequest>>(
         std::make_unique<PointToPointRequest>(std::move(request)));
@@ -206,6 +211,28 @@ Status Communicator::failure() {
     if (isConnected_.load(std::memory_order_acquire)) return membership_->failureNow();
     const std::unique_lock lock(mutex_, std::try_to_lock);
     return lock.owns_lock() ? connectFailure_ : Status();  // connecting: not known yet
+}
+
+Result<int> Communicator::eventDescriptor() {
+    const std::lock_guard lock(mutex_);
+    if (event_ == nullptr) {
+        event_ = std::make_shared<UniqueFd>(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+        if (!event_->isOpen()) return Status::resource("no descriptor is left for an event");
+    }
+    return event_->get();
+}
+
+void Communicator::tellEvent(Work& work) {
+    std::shared_ptr<UniqueFd> event;
+    {
+        const std::lock_guard lock(mutex_);
+        event = event_;
+    }
+    if (event == nullptr) return;
+    work.onComplete([event](const Status&) {
+        const std::uint64_t one = 1;
+        [[maybe_unused]] const auto written = ::write(event->get(), &one, sizeof(one));
+    });
 }
 
 WireCounters Communicator::wireCounters() {

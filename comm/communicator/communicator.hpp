@@ -9,6 +9,7 @@
 
 #include <isthmus/status.hpp>
 
+#include "comm/base/unique_fd.hpp"
 #include "comm/communicator/exchanger.hpp"
 #include "comm/communicator/formation.hpp"
 #include "comm/communicator/runtime.hpp"
@@ -73,6 +74,9 @@ public:
     /// Collective over this communicator; see isthmusCommSplit. Null for a color below 0.
     Result<std::unique_ptr<Communicator>> split(int color, int key, CommunicatorConfig config);
 
+    /// Readable when a call may have finished since it was last read; made at the first call of this. Owned here.
+    Result<int> eventDescriptor();
+
     /// Bytes to and from other nodes since the process started.
     WireCounters wireCounters();
 
@@ -81,6 +85,7 @@ private:
                  CommunicatorConfig config);
     Status prepare(CallRequest& request, const CallOptions& options);
     void start(const std::function<void()>& begin, const Work& work, bool isBlocking, Time until);
+    void tellEvent(Work& work);
     std::unique_ptr<Exchanger> exchangerOverThis();
 
     Runtime& runtime_;
@@ -94,6 +99,7 @@ private:
     std::atomic<bool> isConnected_{false};
     std::unique_ptr<Membership> membership_;  // engine's thread only, once connected
     Layout layout_;
+    std::shared_ptr<UniqueFd> event_;
 };
 
 }  // namespace isthmus

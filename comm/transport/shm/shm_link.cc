@@ -21,9 +21,10 @@ bool fits(std::uint64_t offset, std::uint64_t bytes, std::uint64_t capacity) {
 }  // namespace
 
 ShmLink::ShmLink(ShmShared& shared, const ProcessId& peer, std::string socketName,
-                 std::uint32_t peerPid)
+                 std::uint32_t peerPid, const JobKey& peerKey)
     : shared_(shared),
       peer_(peer),
+      peerKey_(peerKey),
       socketName_(std::move(socketName)),
       name_("shm pid " + std::to_string(peerPid)),
       endpoint_(peer, *this, shared.listener, shared.options.limits) {
@@ -47,7 +48,7 @@ void ShmLink::connect() {
     std::memset(ring_, 0, sizeof(RingPositions));
     writer_ = std::make_unique<RingWriter>(ring_);
     const ShmOffer offer{*shared_.arena.offsetOf(ring_, kRingMemoryBytes), shared_.pageOffset};
-    connecting_ = std::make_unique<ShmConnect>(shared_.key, shared_.self, peer_, socketName_, offer,
+    connecting_ = std::make_unique<ShmConnect>(peerKey_, shared_.self, peer_, socketName_, offer,
                                                shared_.arena.fd(), shared_.sleepSet,
                                                shared_.options.connectLimit);
 }

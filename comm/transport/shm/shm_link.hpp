@@ -38,8 +38,8 @@ struct ShmSocket {
 /// and a socket each way for doorbells and to notice the end.
 class ShmLink final : public Carrier {
 public:
-    ShmLink(ShmShared& shared, const ProcessId& peer, std::string socketName,
-            std::uint32_t peerPid);
+    ShmLink(ShmShared& shared, const ProcessId& peer, std::string socketName, std::uint32_t peerPid,
+            const JobKey& peerKey);
     ~ShmLink() override;
 
     std::string_view transportName() const override { return "shm"; }
@@ -72,6 +72,7 @@ private:
 
     ShmShared& shared_;
     const ProcessId peer_;
+    const JobKey peerKey_;
     const std::string socketName_;
     const std::string name_;
 

@@ -105,6 +105,7 @@ public:
         ByteWriter writer;
         writer.put(std::string_view(here_.bootId)).put(here_.device).put(here_.inode);
         writer.put(std::string_view(socketName_)).put(static_cast<std::uint32_t>(::getpid()));
+        writer.put(shared_.key.span());
         return writer.take();
     }
 
@@ -118,9 +119,10 @@ public:
             there.inode = reader.get<std::uint64_t>();
             const std::string socketName = reader.getText();
             const auto pid = reader.get<std::uint32_t>();
-            if (!reader.ok()) return Status::mismatch("shm: an address that is none");
+            const auto key = JobKey::fromBytes(reader.getBytes());
+            if (!reader.ok() || !key) return Status::mismatch("shm: an address that is none");
             if (there != here_) return Status::unsupported("shm: the peer is on another node");
-            found = links_.emplace(peer, std::make_unique<ShmLink>(shared_, peer, socketName, pid))
+            found = links_.emplace(peer, std::make_unique<ShmLink>(shared_, peer, socketName, pid, *key))
                         .first;
             if (const auto early = early_.find(peer); early != early_.end()) {
                 found->second->takeGuest(std::move(*early->second));

@@ -47,7 +47,7 @@ public:
     std::uint16_t port() const override { return port_; }
 
     void connect(const ProcessId& peer, const TcpAddress& address, Connected connected) override {
-        connects_.push_back(std::make_unique<TcpConnect>(io_, options_, key_, self_, peer, address,
+        connects_.push_back(std::make_unique<TcpConnect>(io_, options_, address.key, self_, peer, address,
                                                          std::move(connected)));
         connects_.back()->start();
     }

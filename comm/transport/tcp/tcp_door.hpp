@@ -14,6 +14,7 @@ namespace isthmus {
 struct TcpAddress {
     std::string host;
     std::uint16_t port = 0;
+    JobKey key;  ///< of the peer's door
 };
 
 /// Makes connections for a TcpTransport: listens, connects, retries, negotiates, and hands out

@@ -45,6 +45,7 @@ public:
         if (!door.ok()) return door.status();
         door_ = std::move(*door);
         shared_.door = door_.get();
+        key_ = key;
         return {};
     }
 
@@ -53,7 +54,7 @@ public:
     Bytes address() const override {
         ByteWriter writer;
         writer.put(std::string_view(options_.cards.front().address));
-        writer.put(door_->port()).put(static_cast<std::uint32_t>(::getpid()));
+        writer.put(door_->port()).put(static_cast<std::uint32_t>(::getpid())).put(key_.span());
         return writer.take();
     }
 
@@ -64,10 +65,11 @@ public:
             const std::string host = reader.getText();
             const auto port = reader.get<std::uint16_t>();
             const auto pid = reader.get<std::uint32_t>();
-            if (!reader.ok()) return Status::mismatch("tcp: an address that is none");
+            const auto key = JobKey::fromBytes(reader.getBytes());
+            if (!reader.ok() || !key) return Status::mismatch("tcp: an address that is none");
             found = links_
                         .emplace(peer, std::make_unique<TcpLink>(shared_, peer,
-                                                                 TcpAddress{host, port}, pid))
+                                                                 TcpAddress{host, port, *key}, pid))
                         .first;
             if (const auto early = early_.find(peer); early != early_.end()) {
                 found->second->takeIncoming(std::move(early->second));
@@ -167,6 +169,7 @@ private:
     const TcpOptions options_;
     const UniqueFd epoll_;
     TcpShared shared_;
+    JobKey key_;  // of our door; who knows our address may come in
     std::unique_ptr<TcpDoor> door_;
     std::map<ProcessId, UniqueFd> early_;
     std::map<ProcessId, std::unique_ptr<TcpLink>> links_;

@@ -1,0 +1,110 @@
+#include <cstring>
+
+#include "comm/capi/handles.hpp"
+
+using namespace isthmus;  // NOLINT: this file is the C side of that namespace
+
+namespace {
+
+Status checkHandle(isthmusComm_t comm, const void* output = "") {
+    if (comm == nullptr || comm->communicator == nullptr)
+        return Status::invalidArgument("the communicator is null");
+    if (output == nullptr) return Status::invalidArgument("the place for the answer is null");
+    return {};
+}
+
+}  // namespace
+
+isthmusResult_t isthmusCommSplit(isthmusComm_t comm, int color, int key, isthmusComm_t* newcomm,
+                                 const isthmusConfig_t* config) {
+    if (Status status = checkHandle(comm, newcomm); !status.ok()) return resultOf(status);
+    *newcomm = nullptr;
+    CommunicatorConfig settings = configOf(config, 0);
+    if (settings.timeout.count() == 0) settings.timeout = comm->communicator->timeout();
+    auto made = comm->communicator->split(color, key, std::move(settings));
+    if (!made.ok()) return resultOf(made.status());
+    if (*made != nullptr) *newcomm = new isthmusComm{std::move(*made)};
+    return isthmusSuccess;
+}
+
+isthmusResult_t isthmusCommDestroy(isthmusComm_t comm) {
+    if (comm == nullptr) return isthmusSuccess;
+    delete comm;
+    return isthmusSuccess;
+}
+
+isthmusResult_t isthmusCommAbort(isthmusComm_t comm) {
+    if (Status status = checkHandle(comm); !status.ok()) return resultOf(status);
+    Communicator& communicator = *comm->communicator;
+    communicator.abort(Status::aborted("\"" + communicator.name() + "\" was aborted by rank " +
+                                       std::to_string(communicator.rank())));
+    return isthmusSuccess;
+}
+
+isthmusResult_t isthmusCommGetAsyncError(isthmusComm_t comm, isthmusResult_t* asyncError) {
+    if (Status status = checkHandle(comm, asyncError); !status.ok()) return resultOf(status);
+    *asyncError = resultOf(comm->communicator->failure());
+    return isthmusSuccess;
+}
+
+isthmusResult_t isthmusCommCount(isthmusComm_t comm, int* count) {
+    if (Status status = checkHandle(comm, count); !status.ok()) return resultOf(status);
+    *count = comm->communicator->ranks();
+    return isthmusSuccess;
+}
+
+isthmusResult_t isthmusCommUserRank(isthmusComm_t comm, int* rank) {
+    if (Status status = checkHandle(comm, rank); !status.ok()) return resultOf(status);
+    *rank = comm->communicator->rank();
+    return isthmusSuccess;
+}
+
+isthmusResult_t isthmusCommNodes(isthmusComm_t comm, int* nodes) {
+    if (Status status = checkHandle(comm, nodes); !status.ok()) return resultOf(status);
+    if (Status status = comm->communicator->connect(); !status.ok()) return resultOf(status);
+    const Layout& layout = comm->communicator->layout();
+    for (int rank = 0; rank < comm->communicator->ranks(); ++rank)
+        nodes[rank] = layout.nodeOf(rank);
+    return isthmusSuccess;
+}
+
+isthmusResult_t isthmusWireCounters(isthmusComm_t comm, isthmusWireCounters_t* counters) {
+    if (Status status = checkHandle(comm, counters); !status.ok()) return resultOf(status);
+    const WireCounters now = comm->communicator->wireCounters();
+    counters->sent_payload = now.sentPayload;
+    counters->received_payload = now.receivedPayload;
+    counters->sent_total = now.sentTotal;
+    counters->received_total = now.receivedTotal;
+    return isthmusSuccess;
+}
+
+isthmusResult_t isthmusMemAlloc(void** pointer, size_t bytes) {
+    if (pointer == nullptr) return resultOf(Status::invalidArgument("pointer is null"));
+    *pointer = nullptr;
+    const auto runtime = Runtime::ofProcess("");
+    if (!runtime.ok()) return resultOf(runtime.status());
+    const auto memory = (*runtime)->arena().allocatePopulated(bytes);
+    if (!memory.ok()) return resultOf(memory.status());
+    std::memset(*memory, 0, bytes);  // a block may have been used before
+    *pointer = *memory;
+    return isthmusSuccess;
+}
+
+isthmusResult_t isthmusMemFree(void* pointer) {
+    if (pointer == nullptr) return isthmusSuccess;
+    const auto runtime = Runtime::ofProcess("");
+    if (!runtime.ok()) return resultOf(runtime.status());
+    if (!(*runtime)->arena().owns(pointer)) {
+        return resultOf(Status::invalidArgument("the pointer did not come from isthmusMemAlloc"));
+    }
+    (*runtime)->arena().free(pointer);
+    return isthmusSuccess;
+}
+
+isthmusResult_t isthmusEventFd(isthmusComm_t comm, int* fd) {
+    if (Status status = checkHandle(comm, fd); !status.ok()) return resultOf(status);
+    const auto descriptor = comm->communicator->eventDescriptor();
+    if (!descriptor.ok()) return resultOf(descriptor.status());
+    *fd = *descriptor;
+    return isthmusSuccess;
+}
