@@ -68,8 +68,12 @@ def count_gtest(groups):
         for case in group.iter("testcase"):
             name = f"{case.get('classname')}.{case.get('name')}"
             skipped = case.find("skipped")
-            if case.find("failure") is not None or case.find("error") is not None:
+            failures = [*case.iter("failure"), *case.iter("error")]
+            if failures:
                 counts["failed"] += 1
+                print(f"failed   {name}")
+                for line in (failures[0].get("message") or failures[0].text or "").splitlines()[:12]:
+                    print(f"         {line}")
             elif skipped is not None:
                 counts["skipped"] += 1
                 text = [line for line in (skipped.get("message") or skipped.text or "").splitlines() if line]
