@@ -36,7 +36,7 @@ void remember(const std::shared_ptr<Communicator>& communicator) {
 
 std::shared_ptr<Communicator> Communicator::make(c10::intrusive_ptr<c10d::Store> store, int rank,
                                                  int ranks, const GroupSettings& settings) {
-    std::shared_ptr<Communicator> made(new Communicator(settings.name));
+    std::shared_ptr<Communicator> made(new Communicator(settings.timeout));
     const StoreAdapter adapter = adaptStore(std::move(store));
     isthmusConfig_t config = ISTHMUS_CONFIG_INITIALIZER;
     config.name = settings.name.c_str();
@@ -66,10 +66,19 @@ Outcome Communicator::whyGone() const {
 
 void Communicator::close() {
     if (isForkedChild()) return;
+    // Before the lock: abort() from another thread must be able to end this wait.
+    waitForWorks(Clock::now() + timeout_ + kDropGrace);
     const std::unique_lock lock(handleMutex_);
     if (handle_ == nullptr) return;
     isthmusCommDestroy(handle_);  // a failed flush was reported by the works that failed
     handle_ = nullptr;
+}
+
+void Communicator::waitForWorks(Clock::time_point deadline) const {
+    // The end of a group is no hot path: a millisecond is below what a person sees.
+    while (inFlight_.load() > 0 && Clock::now() < deadline) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
 }
 
 void Communicator::abort() {
@@ -80,11 +89,8 @@ void Communicator::abort() {
 
 void Communicator::closeBy(Clock::time_point deadline) {
     if (isForkedChild()) return;
-    // A program's end is no hot path: a millisecond is below what a person sees.
-    while (inFlight_.load(std::memory_order_relaxed) > 0 && Clock::now() < deadline) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    if (inFlight_.load(std::memory_order_relaxed) > 0) abort();
+    waitForWorks(deadline);
+    if (inFlight_.load() > 0) abort();
     const std::unique_lock lock(handleMutex_, deadline + kDropGrace);
     if (!lock.owns_lock() || handle_ == nullptr) return;  // a thread is still inside a call
     isthmusCommDestroy(handle_);

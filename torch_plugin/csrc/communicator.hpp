@@ -39,8 +39,8 @@ public:
         return Outcome::of(start(handle_));
     }
 
-    void beganCall() { inFlight_.fetch_add(1, std::memory_order_relaxed); }
-    void endedCall() { inFlight_.fetch_sub(1, std::memory_order_relaxed); }
+    void beganCall() { inFlight_.fetch_add(1); }
+    void endedCall() { inFlight_.fetch_sub(1); }
 
     /// Lets calls in flight end (within the group's timeout), then frees the communicator.
     /// Nothing happens the second time.
@@ -57,10 +57,12 @@ public:
     static void closeAll(std::chrono::milliseconds grace);
 
 private:
-    explicit Communicator(std::string name) : name_(std::move(name)) {}
+    explicit Communicator(std::chrono::milliseconds timeout) : timeout_(timeout) {}
     Outcome whyGone() const;
+    /// Until no work is unfinished, or `deadline`.
+    void waitForWorks(std::chrono::steady_clock::time_point deadline) const;
 
-    const std::string name_;
+    const std::chrono::milliseconds timeout_;
     mutable std::shared_timed_mutex handleMutex_;
     isthmusComm_t handle_ = nullptr;
     std::atomic<int> inFlight_{0};

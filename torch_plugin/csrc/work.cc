@@ -171,7 +171,10 @@ bool Work::drive(std::chrono::milliseconds timeout) {
         driver_ = &parked;
     }
     const std::int64_t limit = timeout > kNoTimeout ? timeout.count() : -1;
-    Outcome outcome = Outcome::of(isthmusWait(&request, limit));
+    // Under with(): the communicator is not freed while somebody waits in it. If it is gone
+    // already, the library has settled the work, or is about to.
+    Outcome outcome =
+        communicator_->with([&](isthmusComm_t) { return isthmusWait(&request, limit); });
     const std::lock_guard lock(callMutex_);
     driver_ = nullptr;
     request_ = request;
