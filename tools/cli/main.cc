@@ -43,6 +43,7 @@ int run(int argc, char** argv) {
     addRun(app, chosen, line);
     addCluster(app, chosen, line);
     addExplain(app, chosen);
+    addBench(app, chosen);
 
     const int parsed = parse(app, line.ours);
     return chosen ? chosen() : parsed;
