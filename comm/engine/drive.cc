@@ -11,12 +11,16 @@ namespace isthmus {
 
 namespace {
 
-// limits.md 2a: with a core for each rank a flag comes within 1 to 2 thousand pauses; with fewer
-// cores the other side may need this one, so yield almost at once; after about 200 yields in vain
-// the wait is long and sleeping is cheaper.
-constexpr int kPausesAlone = 1500;
-constexpr int kPausesShared = 4;
+// Looks (each about 0.2 us) before the first sched_yield(2), with a core to ourselves and without: limits.md 2a. After
+// about 200 yields in vain the wait is long, and sleeping is cheaper.
+constexpr int kLooksAlone = 100;
+constexpr int kLooksShared = 2;
 constexpr int kYields = 200;
+
+// A yield that takes longer than this ran somebody else: the core is shared, whatever the count of ranks says (other
+// jobs; emulated nodes). Believed for the next kSharedFor yields.
+constexpr Time kYieldAlone = std::chrono::microseconds(3);
+constexpr int kSharedFor = 500;
 
 // After a blocking call the progress thread looks now and then for news by itself, unasked: so a
 // loop of blocking calls never has to mark itself asleep, and peers never pay a system call to wake
@@ -128,18 +132,21 @@ bool Engine::drive(const std::function<bool()>& isOver, Time until, bool yieldsT
 }
 
 bool Engine::idle(int& quiet, Time until) {
-    const bool hasCores = config_.ranksOnNode <= config_.cpus;
-    const int pauses = hasCores ? kPausesAlone : kPausesShared;
-    if (++quiet < pauses) {
+    const bool isShared = sharedFor_ > 0 || config_.ranksOnNode > config_.cpus;
+    const int looks = isShared ? kLooksShared : kLooksAlone;
+    if (++quiet < looks) {
         _mm_pause();
         return true;
     }
-    if (quiet < pauses + kYields) {
-        ::sched_yield();
-        return (quiet & 15) != 0 || now() < until;
+    if (quiet >= looks + kYields) {
+        quiet = 0;
+        return false;
     }
-    quiet = 0;
-    return false;
+    const Time before = now();
+    ::sched_yield();
+    const Time after = now();
+    sharedFor_ = after - before > kYieldAlone ? kSharedFor : std::max(sharedFor_ - 1, 0);
+    return after < until;
 }
 
 bool Engine::arm() {

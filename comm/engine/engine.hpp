@@ -177,6 +177,7 @@ private:
     std::atomic<std::uint64_t> callerTurns_{0};
     bool isArmed_ = false;            ///< owner only: transports think that we sleep
     bool isProgressDriving_ = false;  ///< owner only
+    int sharedFor_ = 0;               ///< owner only: yields for which the core counts as shared
     Counters counters_;
     std::thread progress_;
 };
