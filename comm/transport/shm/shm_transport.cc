@@ -122,8 +122,10 @@ public:
             const auto key = JobKey::fromBytes(reader.getBytes());
             if (!reader.ok() || !key) return Status::mismatch("shm: an address that is none");
             if (there != here_) return Status::unsupported("shm: the peer is on another node");
-            found = links_.emplace(peer, std::make_unique<ShmLink>(shared_, peer, socketName, pid, *key))
-                        .first;
+            found =
+                links_
+                    .emplace(peer, std::make_unique<ShmLink>(shared_, peer, socketName, pid, *key))
+                    .first;
             if (const auto early = early_.find(peer); early != early_.end()) {
                 found->second->takeGuest(std::move(*early->second));
                 early_.erase(early);

@@ -47,8 +47,8 @@ public:
     std::uint16_t port() const override { return port_; }
 
     void connect(const ProcessId& peer, const TcpAddress& address, Connected connected) override {
-        connects_.push_back(std::make_unique<TcpConnect>(io_, options_, address.key, self_, peer, address,
-                                                         std::move(connected)));
+        connects_.push_back(std::make_unique<TcpConnect>(io_, options_, address.key, self_, peer,
+                                                         address, std::move(connected)));
         connects_.back()->start();
     }
 
@@ -155,7 +155,13 @@ Result<std::unique_ptr<TcpDoor>> TcpDoor::open(const TcpOptions& options, const 
     }
     HostPort place{card.address, 0};
     Result<UniqueFd> listener = listenAt(place, options.ports);
-    if (!listener.ok()) return listener.status().within("tcp on " + card.interfaceName);
+    if (!listener.ok()) {
+        // Whatever the address is to the socket, here it is a wrong option.
+        const Status& why = listener.status();
+        const bool isWrong = why.code() == Status::Code::kInvalidArgument;
+        return Status(isWrong ? Status::Code::kConfiguration : why.code(), why.what())
+            .within("tcp on " + card.interfaceName);
+    }
     place = placeOf(*listener, place);
     try {
         return std::unique_ptr<TcpDoor>(new AsioDoor(options, self, key, sleepSet,

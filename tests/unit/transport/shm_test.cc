@@ -93,7 +93,7 @@ TEST(Shm, AnotherNodesAddressIsRefused) {
     const auto with = [&](std::string_view boot, std::uint64_t networkInode) {
         ByteWriter writer;
         writer.put(boot).put(device).put(networkInode).put(std::string_view(socketName));
-        writer.put(std::uint32_t{1});
+        writer.put(std::uint32_t{1}).put(kKey.span());
         return one.transport->endpoint({9, networkInode}, writer.take()).status().code();
     };
     EXPECT_EQ(with(bootId, inode), Status::Code::kOk);
@@ -104,8 +104,10 @@ TEST(Shm, AnotherNodesAddressIsRefused) {
 
 TEST(Shm, AnotherKeyIsSaidToTheCaller) {
     Process listening(1);
-    Process stale(2, JobKey::derivedFrom("an older job"));
-    link(stale, listening).connect();
+    Process stale(2);
+    Bytes address = listening.transport->address();
+    address.back() ^= std::byte{1};  // it ends with the key of the door
+    (*stale.transport->endpoint(listening.id, address))->connect();
     ASSERT_TRUE(runUntil({&listening, &stale}, [&] { return !stale.listener.losses.empty(); }));
     EXPECT_EQ(stale.listener.losses[0].code(), Status::Code::kConfiguration);
     EXPECT_NE(stale.listener.losses[0].what().find("job key differs"), std::string::npos);

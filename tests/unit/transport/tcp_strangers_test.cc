@@ -61,9 +61,11 @@ struct Process {
     std::unique_ptr<Transport> transport;
 };
 
+const JobKey kKey = JobKey::derivedFrom("strangers");
+
 Bytes addressOf(std::uint16_t port) {
     ByteWriter writer;
-    writer.put(std::string_view("127.0.0.1")).put(port).put(std::uint32_t{1});
+    writer.put(std::string_view("127.0.0.1")).put(port).put(std::uint32_t{1}).put(kKey.span());
     return writer.take();
 }
 
@@ -122,8 +124,6 @@ void expectTheyTalk(Process& one, Process& other) {
     (void)other.transport->endpoint(one.id, one.transport->address());
     EXPECT_TRUE(runUntil({&one, &other}, [&] { return other.listener.controls.size() > before; }));
 }
-
-const JobKey kKey = JobKey::derivedFrom("strangers");
 
 TEST(TcpStrangers, GarbageIsTurnedAwayAndOthersComeIn) {
     Process listening(1, kKey);
@@ -185,8 +185,10 @@ TEST(TcpStrangers, ManyBadCallersLeaveNothingBehind) {
 
 TEST(TcpStrangers, AnotherKeyIsSaidToTheCaller) {
     Process listening(1, kKey);
-    Process stale(2, JobKey::derivedFrom("an older job"));
-    Endpoint* endpoint = *stale.transport->endpoint(listening.id, listening.transport->address());
+    Process stale(2, kKey);
+    Bytes address = listening.transport->address();
+    address.back() ^= std::byte{1};  // it ends with the key of the door
+    Endpoint* endpoint = *stale.transport->endpoint(listening.id, address);
     endpoint->connect();
     ASSERT_TRUE(runUntil({&listening, &stale}, [&] { return !stale.listener.losses.empty(); }));
     EXPECT_EQ(stale.listener.losses[0].code(), Status::Code::kConfiguration);
