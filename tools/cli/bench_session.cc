@@ -221,14 +221,22 @@ Status BenchSession::issue(const BenchCall& call, const Places& places) {
     return statusOf(isthmusBarrier(comm_, options, nullptr));
 }
 
+// Reads the counters while no payload is under way: nobody passes the second barrier, and so sends
+// for the next call, before all have read; barriers carry no payload.
+Result<isthmusWireCounters_t> BenchSession::countWire() {
+    isthmusWireCounters_t counters{sizeof(isthmusWireCounters_t), 0, 0, 0, 0};
+    ISTHMUS_TRY(statusOf(isthmusBarrier(comm_, nullptr, nullptr)));
+    ISTHMUS_TRY(statusOf(isthmusWireCounters(comm_, &counters)));
+    ISTHMUS_TRY(statusOf(isthmusBarrier(comm_, nullptr, nullptr)));
+    return counters;
+}
+
 Result<BenchSession::Timed> BenchSession::time(const BenchCall& call, const Places& places) {
     for (int warmup = 0; warmup < options_.warmups; ++warmup) ISTHMUS_TRY(issue(call, places));
-    isthmusWireCounters_t before{sizeof(isthmusWireCounters_t), 0, 0, 0, 0};
-    isthmusWireCounters_t after = before;
     Timed timed;
     timed.seconds.reserve(static_cast<std::size_t>(options_.iterations));
-    ISTHMUS_TRY(statusOf(isthmusBarrier(comm_, nullptr, nullptr)));
-    ISTHMUS_TRY(statusOf(isthmusWireCounters(comm_, &before)));
+    const Result<isthmusWireCounters_t> before = countWire();
+    if (!before.ok()) return before.status();
     const auto start = std::chrono::steady_clock::now();
     double last = 0;
     for (int iteration = 0; iteration < options_.iterations; ++iteration) {
@@ -237,10 +245,11 @@ Result<BenchSession::Timed> BenchSession::time(const BenchCall& call, const Plac
         timed.seconds.push_back((now - last) / options_.aggregated);
         last = now;
     }
-    ISTHMUS_TRY(statusOf(isthmusWireCounters(comm_, &after)));
+    const Result<isthmusWireCounters_t> after = countWire();
+    if (!after.ok()) return after.status();
     timed.mean = last / options_.iterations / options_.aggregated;
-    timed.sent = after.sent_payload - before.sent_payload;
-    timed.received = after.received_payload - before.received_payload;
+    timed.sent = after->sent_payload - before->sent_payload;
+    timed.received = after->received_payload - before->received_payload;
     return timed;
 }
 

@@ -69,6 +69,7 @@ private:
     void fill(const BenchCall& call, const Places& places) const;
     std::uint64_t wrongOf(const BenchCall& call, const Places& places) const;
     Status issue(const BenchCall& call, const Places& places);
+    Result<isthmusWireCounters_t> countWire();
     Result<Timed> time(const BenchCall& call, const Places& places);
     Result<std::vector<std::uint64_t>> gather(const std::vector<std::uint64_t>& mine);
     Result<HalfResult> combine(const BenchCall& call, const Timed& timed, std::uint64_t wrong,
