@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <mutex>
 
 #include "comm/engine/engine.hpp"
 
@@ -30,15 +31,19 @@ constexpr int kRestAfterWatches = 10;
 
 std::atomic<bool> hasForked{false};
 
-const bool isForkWatched = [] {
-    ::pthread_atfork(nullptr, nullptr, [] { hasForked.store(true, std::memory_order_relaxed); });
-    return true;
-}();
-
 }  // namespace
 
+// From the first Engine on: a process that forks before it uses the library loses nothing.
+void Engine::watchForks() {
+    static std::once_flag once;
+    std::call_once(once, [] {
+        ::pthread_atfork(nullptr, nullptr,
+                         [] { hasForked.store(true, std::memory_order_relaxed); });
+    });
+}
+
 bool Engine::isForked() {
-    return isForkWatched && hasForked.load(std::memory_order_relaxed);
+    return hasForked.load(std::memory_order_relaxed);
 }
 
 void Engine::take() {

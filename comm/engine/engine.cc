@@ -22,6 +22,7 @@ constexpr std::size_t kMostText = 3500;
 
 Engine::Engine(EngineConfig config) : config_(std::move(config)) {
     ISTHMUS_ASSERT(config_.clock != nullptr && config_.arena != nullptr);
+    watchForks();
     scratchPool_ = std::make_unique<ScratchPool>(*config_.arena, config_.scratchBytes);
     if (config_.hasThread) progress_ = std::thread([this] { progressLoop(); });
 }

@@ -128,6 +128,7 @@ public:
     static bool isForked();
 
 private:
+    static void watchForks();
     void take();
     void release();
     bool drive(const std::function<bool()>& isOver, Time until, bool yieldsToCallers);
