@@ -153,7 +153,9 @@ isthmusResult_t isthmusCommInitEnv(isthmusComm_t* comm, const isthmusConfig_t* c
     const auto job = meetByEnvironment(limitOf(configOf(config, 0), *options));
     if (!job.ok()) return resultOf(job.status());
     const LaunchEnvironment& environment = (*job)->environment;
-    const std::string towards = (*job)->rendezvous ? (*job)->rendezvous->localAddress : "";
+    // Ranks of one machine that go by TCP (ISTHMUS_SHM=0, or no shared memory) need no card.
+    const bool isOneNode = environment.isOneNode() || (*job)->rendezvous->localAddress.empty();
+    const std::string towards = isOneNode ? "127.0.0.1" : (*job)->rendezvous->localAddress;
     auto exchanger = std::make_unique<StoreExchanger>((*job)->store, nextPrefix("env"),
                                                       environment.rank, environment.ranks);
     return make(comm, Runtime::ofProcess(towards), std::move(exchanger), environment.rank,

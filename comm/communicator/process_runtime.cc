@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <mutex>
 #include <random>
 
@@ -134,6 +135,11 @@ Result<Runtime*> Runtime::ofProcess(const std::string& towards) {
         auto runtime = makeForProcess(towards);
         if (!runtime.ok()) return runtime.status();
         made = runtime->release();
+        std::atexit([] {
+            if (Engine::isForked()) return;
+            Engine& engine = made->engine();
+            engine.farewell(engine.now() + std::chrono::milliseconds(500));
+        });
     }
     return made;
 }

@@ -12,14 +12,14 @@ namespace isthmus {
 
 namespace {
 
-// Looks (each about 0.2 us) before the first sched_yield(2), with a core to ourselves and without: limits.md 2a. After
-// about 200 yields in vain the wait is long, and sleeping is cheaper.
+// Looks (each about 0.2 us) before the first sched_yield(2), with a core to ourselves and without:
+// limits.md 2a. After about 200 yields in vain the wait is long, and sleeping is cheaper.
 constexpr int kLooksAlone = 100;
 constexpr int kLooksShared = 2;
 constexpr int kYields = 200;
 
-// A yield that takes longer than this ran somebody else: the core is shared, whatever the count of ranks says (other
-// jobs; emulated nodes). Believed for the next kSharedFor yields.
+// A yield that takes longer than this ran somebody else: the core is shared, whatever the count of
+// ranks says (other jobs; emulated nodes). Believed for the next kSharedFor yields.
 constexpr Time kYieldAlone = std::chrono::microseconds(3);
 constexpr int kSharedFor = 500;
 

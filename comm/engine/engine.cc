@@ -65,6 +65,7 @@ void Engine::takeSubmitted() {
 }
 
 bool Engine::step() {
+    if (isClosed_) return false;
     ++counters_.steps;
     bool isNews = false;
     if (!submitted_.isEmpty()) {
@@ -237,15 +238,24 @@ void Engine::sendLeave(const Membership& group, Rank to, std::uint64_t finished)
     sendNumber(group, to, static_cast<std::uint8_t>(Control::kLeave), finished);
 }
 
-void Engine::close(Time until) {
-    waitUntil(
-        [this] {
-            return std::all_of(groups_.begin(), groups_.end(), [](auto* g) { return g->isIdle(); });
-        },
-        until);
-    withToken([&] {
+void Engine::farewell(Time until) {
+    // A thread that the exit has stopped in its tracks may own the engine for ever: then nobody is
+    // told.
+    const auto act = [&] {
+        for (Membership* group : groups_) {
+            const bool isThrough = group->failure().ok() && group->isIdle() && !group->isLeaving();
+            if (isThrough) group->leave();
+        }
         for (const auto& transport : transports_) transport->close(until);
-    });
+    };
+    while (!token_.tryTake()) {
+        if (now() >= until) return;
+        token_.waitForNews([] { return false; }, std::chrono::milliseconds(1));
+    }
+    disarm();
+    act();
+    isClosed_ = true;
+    token_.release();
 }
 
 }  // namespace isthmus

@@ -121,8 +121,9 @@ public:
     };
     Counters counters() const;
 
-    /// Every call of every communicator is done, or `until` has passed; then transports are closed.
-    void close(Time until);
+    /// The process ends in order: tells peers so, as far as this rank has done its part, and closes
+    /// the transports. Waits for nobody but for room to say it, at most until `until`.
+    void farewell(Time until);
 
     /// After fork(2), in the child: nothing of this Engine may be touched any more.
     static bool isForked();
@@ -178,6 +179,7 @@ private:
     std::atomic<std::uint64_t> callerTurns_{0};
     bool isArmed_ = false;            ///< owner only: transports think that we sleep
     bool isProgressDriving_ = false;  ///< owner only
+    bool isClosed_ = false;           ///< owner only: after farewell()
     int sharedFor_ = 0;               ///< owner only: yields for which the core counts as shared
     Counters counters_;
     std::thread progress_;

@@ -61,6 +61,7 @@ void FrameEndpoint::claim(Operation& operation, Unexpected& message) {
         return mismatch(operation, message.header.messageBytes);
     }
     copyIn(message.payload, operation);
+    counters_.receivedPayload += message.header.payloadBytes;
     operation.moved = message.header.messageBytes;
     finish(operation, {});
 }
@@ -154,9 +155,9 @@ Status FrameEndpoint::beginData(const FrameHeader& header, std::vector<iovec>& t
 }
 
 Status FrameEndpoint::end(const FrameHeader& header) {
-    counters_.receivedPayload += header.kind == FrameKind::kEager || header.kind == FrameKind::kData
-                                     ? header.payloadBytes
-                                     : 0;
+    // Eager payloads count when a receive gets them: a peer that runs ahead does not disturb who
+    // counts the bytes of one call.
+    if (header.kind == FrameKind::kData) counters_.receivedPayload += header.payloadBytes;
     if (header.kind == FrameKind::kControl) {
         listener_.control(*this, controlMessage_);
         return {};
@@ -176,6 +177,7 @@ Status FrameEndpoint::end(const FrameHeader& header) {
 Status FrameEndpoint::endEager(const FrameHeader& header) {
     if (Operation* const operation = std::exchange(inbound_, nullptr)) {
         receives_.take(header.tag);
+        counters_.receivedPayload += header.payloadBytes;
         operation->moved = header.messageBytes;
         finish(*operation, {});
     } else if (const auto found = unexpected_.find(header.tag);
