@@ -1,4 +1,5 @@
 """The programs that are compared: how each is built, started and read. Times are microseconds."""
+import glob
 import json
 import os
 import shutil
@@ -107,6 +108,9 @@ class Sides:
 
     def _python_with_torch(self):
         beside = os.path.join(ROOT, ".venv", "bin", "python")
+        built = os.path.join(self.build, "torch_plugin")
+        if glob.glob(os.path.join(built, "isthmus", "_torch_*.so")):
+            os.environ["PYTHONPATH"] = os.pathsep.join([built, os.environ.get("PYTHONPATH", "")])
         for python in (sys.executable, beside):
             if os.path.exists(python):
                 test = [python, "-c", "import torch, isthmus.torch"]

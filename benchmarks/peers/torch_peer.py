@@ -10,17 +10,19 @@ import json
 import statistics
 import time
 
+import isthmus.torch
 import torch
 import torch.distributed as dist
 
 
 def operation(name, group, whole, block):
     """A call without arguments; `whole` is the nccl-tests operand, `block` one rank's part of it."""
+    other = torch.empty_like(whole) if name == "all_to_all" else None
     calls = {
         "all_reduce": lambda: dist.all_reduce(whole, group=group),
         "all_gather": lambda: dist.all_gather_into_tensor(whole, block, group=group),
         "reduce_scatter": lambda: dist.reduce_scatter_tensor(block, whole, group=group),
-        "all_to_all": lambda: dist.all_to_all_single(torch.empty_like(whole), whole, group=group),
+        "all_to_all": lambda: dist.all_to_all_single(other, whole, group=group),
         "broadcast": lambda: dist.broadcast(whole, 0, group=group),
     }
     return calls[name]
@@ -36,10 +38,10 @@ def measure(name, groups, size, iterations):
     elements = size // 4
     ranks = dist.get_world_size()
     seconds = {backend: [] for backend in groups}
+    whole = torch.rand(elements)
+    block = torch.rand(elements // ranks)
     for iteration in range(-1, iterations):  # -1 warms up
         for backend, group in groups.items():
-            whole = torch.rand(elements)
-            block = torch.rand(elements // ranks)
             call = operation(name, group, whole, block)
             dist.barrier(group=groups["gloo"])
             start = time.perf_counter()
@@ -59,6 +61,7 @@ def main():
     parser.add_argument("--iterations", type=int, default=10)
     args = parser.parse_args()
     torch.set_num_threads(1)
+    isthmus.torch.register()  # an installed package is found without
     dist.init_process_group("gloo")
     groups = {"gloo": dist.group.WORLD, "isthmus": dist.new_group(backend="isthmus")}
     for name in args.collectives.split(","):
