@@ -98,6 +98,7 @@ def disagree(world, calls, words):
     """Each rank makes its own of `calls`; all must get an error with `words`, soon."""
     with world.fresh_group(seconds=10) as group:
         still_works(world, group)
+        world.meet()  # or the failure may reach a rank that is still inside the call before
         began = time.monotonic()
         refused(RuntimeError, words, calls[world.rank], group)
         assert time.monotonic() - began < 5, "the error came late"

@@ -19,15 +19,11 @@ assert mine[0] == 2
 
 # name -> (code after the beginning, exit code, text that the last line of stderr must have)
 SCRIPTS = {
-    "exit: destroy": ("dist.destroy_process_group()", 0, None),
     "exit: without destroy": ("", 0, None),
-    "exit: sys.exit with a call pending": (
-        "kept = dist.all_reduce(torch.ones(1 << 20), async_op=True); sys.exit(0)",
-        0,
-        None,
-    ),
-    "exit: pending future with a callback": (
-        "dist.all_reduce(torch.ones(9), async_op=True).get_future().then(lambda f: f.value())",
+    "exit: sys.exit with calls and a callback pending": (
+        "dist.all_reduce(torch.ones(9), async_op=True).get_future().then(lambda f: f.value())\n"
+        "kept = dist.all_reduce(torch.ones(1 << 20), async_op=True)\n"
+        "sys.exit(0)",
         0,
         None,
     ),

@@ -82,14 +82,13 @@ void Backend::monitoredBarrier(const c10d::BarrierOptions& options, bool waitFor
     const auto began = Clock::now();
     const milliseconds limit =
         options.timeout == milliseconds(0) ? options.timeout : limitOf(options.timeout);
-    const c10::intrusive_ptr<c10d::Store> store = store_->clone();
     const std::string prefix = "isthmus/monitored/" + std::to_string(monitoredBarriers_++) + "/";
     const auto keyOf = [&](int rank) { return prefix + std::to_string(rank); };
     if (rank_ != 0) {
-        store->set(keyOf(rank_), std::string("here"));
+        store_->set(keyOf(rank_), std::string("here"));
         // Rank 0 may need its whole limit before it can name who is missing.
-        const bool answered = waitInStore(*store, prefix + "verdict", began + limit + limit / 2);
-        const bool passed = answered && store->get_to_str(prefix + "verdict") == "all";
+        const bool answered = waitInStore(*store_, prefix + "verdict", began + limit + limit / 2);
+        const bool passed = answered && store_->get_to_str(prefix + "verdict") == "all";
         TORCH_CHECK_WITH(DistBackendError, passed, "Rank ", globalRank(rank_),
                          " successfully reached monitoredBarrier, but received errors while "
                          "waiting for send/recv from rank 0. Please check rank 0 logs for faulty "
@@ -100,11 +99,11 @@ void Backend::monitoredBarrier(const c10d::BarrierOptions& options, bool waitFor
                      globalRank(0), " timed out in monitoredBarrier after ", limit.count(), " ms");
     std::vector<int> missing;
     for (int rank = 1; rank < size_; ++rank) {
-        if (waitInStore(*store, keyOf(rank), began + limit)) continue;
+        if (waitInStore(*store_, keyOf(rank), began + limit)) continue;
         missing.push_back(globalRank(rank));
         if (!waitForAll) break;
     }
-    store->set(prefix + "verdict", std::string(missing.empty() ? "all" : "missing"));
+    store_->set(prefix + "verdict", std::string(missing.empty() ? "all" : "missing"));
     TORCH_CHECK_WITH(DistBackendError, missing.empty(), "[Rank ", globalRank(0),
                      "]: ", missing.size() > 1 ? "Ranks " : "Rank ", listOf(missing),
                      " failed to pass monitoredBarrier in ", limit.count(), " ms");

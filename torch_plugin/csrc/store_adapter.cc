@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -14,25 +13,10 @@ constexpr int kDone = 0;
 constexpr int kNotThere = 1;
 constexpr int kFailed = 2;
 
-class Adapter {
-public:
-    explicit Adapter(c10::intrusive_ptr<c10d::Store> store) : original_(std::move(store)) {}
+using StorePointer = c10::intrusive_ptr<c10d::Store>;
 
-    c10d::Store& store() {
-        std::call_once(cloned_, [this] { clone_ = original_->clone(); });
-        return *clone_;
-    }
-
-    bool has(const std::string& key) { return store().check({key}); }
-
-private:
-    c10::intrusive_ptr<c10d::Store> original_;
-    c10::intrusive_ptr<c10d::Store> clone_;
-    std::once_flag cloned_;
-};
-
-Adapter& adapterOf(void* context) {
-    return *static_cast<Adapter*>(context);
+c10d::Store& storeOf(void* context) {
+    return **static_cast<StorePointer*>(context);
 }
 
 /// Torch's stores throw; the library wants a number.
@@ -48,45 +32,37 @@ int guarded(Action action) {
 int setKey(void* context, const char* key, const void* data, size_t bytes) {
     return guarded([=] {
         const auto* first = static_cast<const std::uint8_t*>(data);
-        adapterOf(context).store().set(key, std::vector<std::uint8_t>(first, first + bytes));
+        storeOf(context).set(key, std::vector<std::uint8_t>(first, first + bytes));
         return kDone;
     });
-}
-
-/// Asks again and again instead of calling the store's own wait: that one keeps the connection
-/// busy, cannot be given up early, and writes two lines of warning whenever its time is over.
-int waitForKey(Adapter& adapter, const std::string& key, std::int64_t limit_ms) {
-    return waitInStore(adapter.store(), key,
-                       std::chrono::steady_clock::now() + std::chrono::milliseconds(limit_ms))
-               ? kDone
-               : kNotThere;
 }
 
 int getKey(void* context, const char* key, int64_t limit_ms, isthmusBytesSink sink,
            void* sinkContext) {
     return guarded([=] {
-        Adapter& adapter = adapterOf(context);
-        if (const int found = waitForKey(adapter, key, limit_ms); found != kDone) return found;
-        const std::vector<std::uint8_t> value = adapter.store().get(key);
+        c10d::Store& store = storeOf(context);
+        const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(limit_ms);
+        if (!waitInStore(store, key, until)) return kNotThere;
+        const std::vector<std::uint8_t> value = store.get(key);
         sink(sinkContext, value.data(), value.size());
         return kDone;
     });
 }
 
 int hasKey(void* context, const char* key) {
-    return guarded([=] { return adapterOf(context).has(key) ? kDone : kNotThere; });
+    return guarded([=] { return storeOf(context).check({key}) ? kDone : kNotThere; });
 }
 
 int eraseKey(void* context, const char* key) {
     return guarded([=] {
-        adapterOf(context).store().deleteKey(key);  // false: the store cannot, or it was gone
+        storeOf(context).deleteKey(key);  // false: the store cannot, or it was gone
         return kDone;
     });
 }
 
 void releaseAdapter(void* context) {
     guarded([=] {
-        delete static_cast<Adapter*>(context);
+        delete static_cast<StorePointer*>(context);
         return kDone;
     });
 }
@@ -109,7 +85,7 @@ bool waitInStore(c10d::Store& store, const std::string& key,
 
 StoreAdapter adaptStore(c10::intrusive_ptr<c10d::Store> store) {
     return {{sizeof(isthmusStoreCallbacks_t), setKey, getKey, hasKey, eraseKey, releaseAdapter},
-            new Adapter(std::move(store))};
+            new StorePointer(std::move(store))};
 }
 
 }  // namespace isthmus::glue

@@ -45,7 +45,6 @@ concept SaysWhetherAsync = requires(Options options) {
 static_assert(CopiesBackendOptions<c10d::Backend>);
 static_assert(AllocatesTensors<c10d::Backend>);
 static_assert(GivesAllocator<c10d::Backend>);
-static_assert(ClonesStore<c10d::Store>);
 static_assert(SaysWhetherAsync<c10d::AllreduceOptions> && SaysWhetherAsync<c10d::BarrierOptions>);
 
 }  // namespace isthmus::glue
