@@ -179,6 +179,10 @@ Result<BenchTask> benchTask(const BenchOptions& options) {
         cluster::Rate::parse(options.rate.empty() ? "none" : options.rate);
     if (!rate.ok()) return rate.status();
     ISTHMUS_TRY(checkNumbers(options));
+    if (!options.algorithm.empty() && findAlgorithm(*collective, options.algorithm) == nullptr) {
+        return Status::invalidArgument("unknown algorithm \"" + options.algorithm +
+                                       "\": known are " + knownAlgorithms(*collective));
+    }
     BenchTask task;
     task.head = headOf(options, *collective);
     ISTHMUS_TRY(readSizes(options, task.head));

@@ -68,6 +68,9 @@ TEST(BenchTask, RefusesWhatItCannotMean) {
     options.stepBytes = "1";
     EXPECT_THAT(refusalOf(options), HasSubstr("4096"));
     options = allReduce();
+    options.algorithm = "rong";
+    EXPECT_THAT(refusalOf(options), HasSubstr("two_level_ring"));
+    options = allReduce();
     options.ranks = 2;
     options.nodes = "2x2";
     EXPECT_THAT(refusalOf(options), HasSubstr("exclude"));
