@@ -74,7 +74,10 @@ bool Engine::step() {
     }
     const Time time = now();
     for (const auto& transport : transports_) isNews |= transport->progress(time) > 0;
-    for (std::size_t i = 0; i < groups_.size(); ++i) isNews |= groups_[i]->progress(time);
+    for (std::size_t i = 0; i < groups_.size(); ++i) {
+        isNews |= groups_[i]->progress(time);
+        groups_[i]->refreshIdle();
+    }
     if (!leaving_.empty()) forget();
     return isNews;
 }

@@ -52,11 +52,12 @@ public:
     /// Stops running steps; the caller cancels the messages.
     void stop() { isStopped_ = true; }
 
-    /// "step 17 of 28, waiting for rank 1 (node-a)" for messages; `blamed` gets those ranks.
-    std::string standing(std::vector<Rank>& blamed) const;
+    /// "ring segment 1 of 4, step 17 of 28", for messages; `awaited` gets the ranks that it waits
+    /// for now.
+    std::string standing(std::vector<Rank>& awaited) const;
 
-    /// Ranks of other nodes whose messages this call waits for now.
-    std::vector<Rank> awaitedElsewhere() const;
+    /// True when the rank at `position` of my node is in the same call.
+    bool hasVerified(int position) const { return verified_[position] != 0; }
 
 private:
     /// One active segment in one slot of the window.

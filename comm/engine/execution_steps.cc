@@ -214,22 +214,11 @@ std::size_t Execution::runReduce(SegmentRun& run, int index) {
     return total;
 }
 
-std::vector<Rank> Execution::awaitedElsewhere() const {
-    std::vector<Rank> ranks;
-    for (const StepOperation* operation : flying_) {
-        const bool isToMe = operation->tag.to == group_.me();
-        ranks.push_back(isToMe ? operation->tag.from : operation->tag.to);
-    }
-    std::sort(ranks.begin(), ranks.end());
-    ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
-    return ranks;
-}
-
-std::string Execution::standing(std::vector<Rank>& blamed) const {
+std::string Execution::standing(std::vector<Rank>& awaited) const {
     for (std::size_t i = 0; i < verified_.size(); ++i) {
-        if (!verified_[i]) blamed.push_back(group_.nodeRanks()[i]);
+        if (!verified_[i]) awaited.push_back(group_.nodeRanks()[i]);
     }
-    if (!blamed.empty()) return "not entered";
+    if (!awaited.empty()) return "some of its node are missing";
     if (!plan_) return "choosing between direct and staged";
     int done = 0;
     for (const SegmentRun& run : runs_) {
@@ -237,15 +226,18 @@ std::string Execution::standing(std::vector<Rank>& blamed) const {
         done = static_cast<int>(plan_->nodes.size()) - run.left;
         for (const auto& waiting : run.waiting) {
             for (const CompiledPlan::Peer& peer : plan_->nodes[waiting.step].peers)
-                blamed.push_back(peer.rank);
+                awaited.push_back(peer.rank);
         }
         break;
     }
     std::uint64_t moved = 0;
-    for (const StepOperation* operation : flying_) moved += operation->moved;
-    for (const Rank rank : awaitedElsewhere()) blamed.push_back(rank);
-    std::sort(blamed.begin(), blamed.end());
-    blamed.erase(std::unique(blamed.begin(), blamed.end()), blamed.end());
+    for (const StepOperation* operation : flying_) {
+        const bool isToMe = operation->tag.to == group_.me();
+        awaited.push_back(isToMe ? operation->tag.from : operation->tag.to);
+        moved += operation->moved;
+    }
+    std::sort(awaited.begin(), awaited.end());
+    awaited.erase(std::unique(awaited.begin(), awaited.end()), awaited.end());
     return plan_->plan.algorithm + " segment " + std::to_string(endedSegments_ + 1) + " of " +
            std::to_string(segments_) + ", step " + std::to_string(done) + " of " +
            std::to_string(plan_->nodes.size()) + ", " + std::to_string(moved) +

@@ -11,20 +11,6 @@ namespace {
 
 // Calls that run at once; later ones wait in issue order. More only thrash the cache.
 constexpr std::size_t kMostActive = 4;
-// How often deadlines are looked at.
-constexpr Time kCheckEvery = std::chrono::milliseconds(2);
-// A closed connection is believed after this: what arrived before it, and the verdict of whoever
-// saw more, come first.
-constexpr Time kHoldLoss = std::chrono::milliseconds(50);
-// A stuck call asks its peers on other nodes where they are, this often.
-constexpr Time kProbeEvery = std::chrono::milliseconds(250);
-// How long buffers of a failed call are kept back for a node peer that does not say that it
-// stopped.
-constexpr Time kStopPatience = std::chrono::milliseconds(500);
-
-std::int64_t millisecondsOf(Time time) {
-    return std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
-}
 
 }  // namespace
 
@@ -110,6 +96,7 @@ bool Membership::admit() {
         queued_.pop_front();
         active_.push_back(std::make_unique<Execution>(*this, std::move(call), nextSequence_++));
         Execution& execution = *active_.back();
+        past_[execution.sequence() % kPast] = {execution.sequence(), execution.fingerprint()};
         const auto [from, to] = early_.equal_range(execution.sequence());
         for (auto it = from; it != to; ++it) {
             if (it->second.second != execution.fingerprint()) {
@@ -147,59 +134,6 @@ bool Membership::retire() {
     return isNews;
 }
 
-bool Membership::checkTime(Time now) {
-    checkedAt_ = now;
-    for (const Departure& departure : departures_) {
-        if (now - departure.since >= kHoldLoss) {
-            fail(departure.why);
-            return true;
-        }
-    }
-    for (const auto& execution : active_) {
-        if (now < execution->call().deadline) continue;
-        expire(*execution, now);
-        return true;
-    }
-    for (const auto& call : queued_) {
-        if (now < call->deadline) continue;
-        fail(Status::timeout(title(*call, nextSequence_) + ": not begun after " +
-                             std::to_string(millisecondsOf(call->limit)) +
-                             " ms, the calls before it were not done"));
-        return true;
-    }
-    if (!active_.empty() && now - probedAt_ >= kProbeEvery) {
-        if (probedAt_ != Time{0}) probe(*active_.front());
-        probedAt_ = now;
-    }
-    return false;
-}
-
-void Membership::expire(Execution& execution, Time now) {
-    std::vector<Rank> blamed;
-    const std::string standing = execution.standing(blamed);
-    std::string who;
-    for (const Rank rank : blamed) {
-        who += (who.empty() ? "" : ", ") + nameOf(rank);
-        const bool isElsewhere = member(rank).position < 0;
-        if (isElsewhere && member(rank).entered <= execution.sequence())
-            who += " which has not entered the call";
-    }
-    const CallRequest& call = execution.call();
-    const bool isMissing = standing == "not entered";
-    const Time ran = call.limit + (now - call.deadline);
-    fail(Status::timeout(title(call, execution.sequence()) + ": " + nameOf(me()) + " gave up on " +
-                         (who.empty() ? "nobody" : who) + " after " +
-                         std::to_string(millisecondsOf(ran)) + " ms of " +
-                         std::to_string(millisecondsOf(call.limit)) + " ms, " +
-                         (isMissing ? "which have not entered the call" : standing)));
-}
-
-void Membership::probe(Execution& execution) {
-    for (const Rank rank : execution.awaitedElsewhere()) {
-        engine_.sendProbe(*this, rank, execution.sequence(), execution.fingerprint());
-    }
-}
-
 void Membership::announced(Rank from, const MessageTag& tag, const CallFingerprint& fingerprint) {
     if (!failure_.ok() || tag.pointToPoint) return;
     if (tag.sequence >= nextSequence_) {
@@ -214,6 +148,12 @@ void Membership::announced(Rank from, const MessageTag& tag, const CallFingerpri
         if (execution->fingerprint() != fingerprint) mismatch(*execution, from, fingerprint);
         return;
     }
+    // A call of no bytes, say, may be over here when a peer begins another one in its place.
+    const Past& past = past_[tag.sequence % kPast];
+    if (past.sequence != tag.sequence || past.fingerprint == fingerprint) return;
+    CallRequest over;
+    over.collective = static_cast<Collective>(past.fingerprint.collective);
+    disagree(title(over, tag.sequence), past.fingerprint, from, fingerprint);
 }
 
 void Membership::probed(Rank from, std::uint64_t sequence, const CallFingerprint& fingerprint) {
@@ -224,9 +164,12 @@ void Membership::probed(Rank from, std::uint64_t sequence, const CallFingerprint
 }
 
 void Membership::mismatch(const Execution& execution, Rank other, const CallFingerprint& theirs) {
-    const CallFingerprint& mine = execution.fingerprint();
-    std::string text = title(execution.call(), execution.sequence()) +
-                       ": ranks disagree on the call: " + nameOf(me()) + " calls " +
+    disagree(title(execution.call(), execution.sequence()), execution.fingerprint(), other, theirs);
+}
+
+void Membership::disagree(const std::string& title, const CallFingerprint& mine, Rank other,
+                          const CallFingerprint& theirs) {
+    std::string text = title + ": ranks disagree on the call: " + nameOf(me()) + " calls " +
                        describe(mine) + ", " + nameOf(other) + " calls " + describe(theirs);
     if (describe(mine) == describe(theirs)) {
         text += " (same call, other plan or counts: do options differ between the ranks?)";
@@ -328,17 +271,6 @@ bool Membership::drainFailed(Time now) {
         isNews = true;
     }
     return isNews;
-}
-
-Time Membership::nextDeadline() const {
-    Time next = pointToPoint_.nextDeadline();
-    for (const auto& execution : active_) next = std::min(next, execution->call().deadline);
-    for (const auto& call : queued_) next = std::min(next, call->deadline);
-    if (!active_.empty()) next = std::min(next, checkedAt_ + kProbeEvery);
-    if (!isIdle() && !departures_.empty())
-        next = std::min(next, departures_.front().since + kHoldLoss);
-    if (!failure_.ok() && !active_.empty()) next = std::min(next, failedAt_ + kStopPatience);
-    return next;
 }
 
 }  // namespace isthmus

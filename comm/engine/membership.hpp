@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <deque>
 #include <map>
 #include <memory>
@@ -22,13 +24,16 @@ class Engine;
 /// One rank of a communicator as this process knows it.
 struct Member {
     ProcessId process;
-    std::string place;              ///< "node-a pid 812", for messages
-    Endpoint* endpoint = nullptr;   ///< null for myself
-    int position = -1;              ///< in my node; -1: on another node
-    ControlBlock* block = nullptr;  ///< of my node's ranks, mapped here
-    Endpoint::MappedArena arena;    ///< of my node's ranks
-    std::uint64_t entered = 0;      ///< calls it had entered when it last said so
-    bool hasStopped = false;        ///< it touches nothing of this communicator any more
+    std::string place;                            ///< "node-a pid 812", for messages
+    Endpoint* endpoint = nullptr;                 ///< null for myself
+    int position = -1;                            ///< in my node; -1: on another node
+    ControlBlock* block = nullptr;                ///< of my node's ranks, mapped here
+    Endpoint::MappedArena arena;                  ///< of my node's ranks
+    std::uint64_t probedFor = ~std::uint64_t{0};  ///< call that it was last asked about
+    bool hasAnswered = false;                     ///< since it was first asked about that call
+    Time silentSince{0};        ///< first question that it has not answered; 0: none
+    std::uint64_t entered = 0;  ///< calls it had entered when it last said so
+    bool hasStopped = false;    ///< it touches nothing of this communicator any more
     /// It left in order and did its part in all calls below this number.
     std::uint64_t leftAt = ~std::uint64_t{0};
 };
@@ -54,6 +59,7 @@ public:
     // What Executions need.
     Engine& engine() { return engine_; }
     std::uint64_t id() const { return config_.id; }
+    const std::string& name() const { return config_.name; }
     Rank me() const { return config_.me; }
     int ranks() const { return static_cast<int>(config_.members.size()); }
     int myPosition() const { return member(me()).position; }
@@ -76,10 +82,14 @@ public:
     bool isIdle() const { return queued_.empty() && active_.empty() && pointToPoint_.isIdle(); }
     Time nextDeadline() const;
 
+    /// isIdle() as of the last step, from any thread; exact once refreshed after a submission.
+    bool wasIdle() const { return wasIdle_.load(std::memory_order_acquire); }
+    void refreshIdle() { wasIdle_.store(isIdle(), std::memory_order_release); }
+
     // News.
     void announced(Rank from, const MessageTag& tag, const CallFingerprint& fingerprint);
     void probed(Rank from, std::uint64_t sequence, const CallFingerprint& fingerprint);
-    void answered(Rank from, std::uint64_t entered) { config_.members[from].entered = entered; }
+    void answered(Rank from, std::uint64_t entered);
     void told(Rank from, const Status& verdict);
     void left(Rank from, std::uint64_t finished);
     void lost(const Endpoint& endpoint, const Status& why, Time now);
@@ -102,18 +112,36 @@ public:
     void mismatch(const Execution& execution, Rank other, const CallFingerprint& theirs);
 
 private:
+    // How often deadlines are looked at.
+    static constexpr Time kCheckEvery = std::chrono::milliseconds(2);
+    // A closed connection is believed after this: what arrived before it, and the verdict of
+    // whoever saw more, come first.
+    static constexpr Time kHoldLoss = std::chrono::milliseconds(50);
+    // How long buffers of a failed call are kept back for a node peer that does not say that it
+    // stopped.
+    static constexpr Time kStopPatience = std::chrono::milliseconds(500);
+    // Fingerprints of calls that are remembered, for peers that come to them later.
+    static constexpr std::size_t kPast = 64;
+    struct Past {
+        std::uint64_t sequence = ~std::uint64_t{0};
+        CallFingerprint fingerprint;
+    };
     struct Departure {
         Rank rank = 0;
         Time since{0};
         Status why;
     };
 
+    void disagree(const std::string& title, const CallFingerprint& mine, Rank other,
+                  const CallFingerprint& theirs);
     bool admit();
     bool retire();
     bool checkTime(Time now);
     bool drainFailed(Time now);
-    void expire(Execution& execution, Time now);
-    void probe(Execution& execution);
+    bool expire(Execution& execution, Time now);
+    std::string accusationOf(Rank rank, const Execution& execution, Time now) const;
+    void probe(Execution& execution, Time now);
+    Time probeEvery() const;
     void tellAll(const Status& verdict);
 
     Engine& engine_;
@@ -126,9 +154,11 @@ private:
     std::deque<std::unique_ptr<CallRequest>> queued_;
     std::deque<std::unique_ptr<Execution>> active_;  ///< in order of sequence
     std::uint64_t nextSequence_ = 0;
+    std::array<Past, kPast> past_;
     std::multimap<std::uint64_t, std::pair<Rank, CallFingerprint>>
         early_;  ///< calls that others are in already
 
+    std::atomic<bool> wasIdle_{true};
     bool isLeaving_ = false;
     mutable std::mutex failureMutex_;  ///< guards failure_ for failureNow(); it is written once
     Status failure_;

@@ -170,7 +170,7 @@ void PointToPoint::fail(const Status& why) {
 
 std::string PointToPoint::title(const PointToPointRequest& request) const {
     std::string text = request.isSend ? "send" : "recv";
-    text += " tag " + std::to_string(request.tag);
+    text += " tag " + std::to_string(request.tag) + " on \"" + group_.name() + "\"";
     if (!request.name.empty()) text += " named \"" + request.name + "\"";
     return text;
 }
