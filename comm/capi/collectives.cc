@@ -14,58 +14,21 @@ Status checkHandle(isthmusComm_t comm) {
     return {};
 }
 
-// Checked as the numbers that C callers may pass: narrowed first, 256 would pass for 0.
-Status checkEnums(isthmusDataType_t type, isthmusRedOp_t op) {
-    if (const int number = type; number < 0 || number >= kDataTypes) {
-        return Status::invalidArgument("unknown data type " + std::to_string(number));
-    }
-    if (const int number = op; number < 0 || number >= kReduceOps) {
-        return Status::invalidArgument("unknown reduction " + std::to_string(number));
-    }
-    return {};
-}
-
-// Offsets inside one buffer must fit a pointer difference.
-Status checkPlaces(const Displacements& displacements, DataType type) {
-    for (const auto* places : {&displacements.input, &displacements.output}) {
-        for (const std::size_t place : *places) {
-            if (place > static_cast<std::size_t>(PTRDIFF_MAX) / bytesOf(type)) {
-                return Status::invalidArgument("displacement " + std::to_string(place) +
-                                               " is too large");
-            }
-        }
-    }
-    return {};
-}
-
-CallRequest requestOf(Collective collective, const void* send, void* receive, std::size_t count) {
+CallRequest requestOf(Collective collective, const void* send, void* receive, std::size_t count,
+                      isthmusDataType_t type) {
     CallRequest request;
     request.collective = collective;
+    request.type = static_cast<DataType>(type);
     request.input = static_cast<const std::byte*>(send);
     request.output = static_cast<std::byte*>(receive);
     request.counts.uniform = count;
     return request;
 }
 
-struct Kinds {
-    isthmusDataType_t type = isthmusUint8;
-    isthmusRedOp_t op = isthmusSum;
-};
-
-isthmusResult_t run(CallRequest request, Kinds kinds, isthmusComm_t comm,
-                    const isthmusCallOptions_t* options, isthmusRequest_t* call,
-                    const Displacements& displacements = {}) {
-    if (Status wrong = checkHandle(comm); !wrong.ok()) return resultOf(wrong);
+isthmusResult_t run(CallRequest request, isthmusComm_t comm, const isthmusCallOptions_t* options,
+                    isthmusRequest_t* call, const Displacements& displacements = {}) {
+    if (Status status = checkHandle(comm); !status.ok()) return resultOf(status);
     Communicator& communicator = *comm->communicator;
-    Status status = checkEnums(kinds.type, kinds.op);
-    if (status.ok()) status = checkPlaces(displacements, static_cast<DataType>(kinds.type));
-    if (!status.ok()) {
-        if (call != nullptr) *call = nullptr;
-        return resultOf(
-            status.within(nameOf(request.collective)).within("\"" + communicator.name() + "\""));
-    }
-    request.type = static_cast<DataType>(kinds.type);
-    request.op = static_cast<ReduceOp>(kinds.op);
     const bool isBlocking = call == nullptr && !isGrouping();
     auto work = callWithDisplacements(communicator, std::move(request),
                                       optionsOf(options, isBlocking), displacements);
@@ -82,68 +45,72 @@ std::vector<std::size_t> copyOf(const std::size_t* values, isthmusComm_t comm) {
 isthmusResult_t isthmusAllReduce(const void* sendbuff, void* recvbuff, size_t count,
                                  isthmusDataType_t datatype, isthmusRedOp_t op, isthmusComm_t comm,
                                  const isthmusCallOptions_t* options, isthmusRequest_t* request) {
-    CallRequest call = requestOf(Collective::kAllReduce, sendbuff, recvbuff, count);
-    return run(std::move(call), {datatype, op}, comm, options, request);
+    CallRequest call = requestOf(Collective::kAllReduce, sendbuff, recvbuff, count, datatype);
+    call.op = static_cast<ReduceOp>(op);
+    return run(std::move(call), comm, options, request);
 }
 
 isthmusResult_t isthmusBroadcast(const void* sendbuff, void* recvbuff, size_t count,
                                  isthmusDataType_t datatype, int root, isthmusComm_t comm,
                                  const isthmusCallOptions_t* options, isthmusRequest_t* request) {
-    CallRequest call = requestOf(Collective::kBroadcast, sendbuff, recvbuff, count);
+    CallRequest call = requestOf(Collective::kBroadcast, sendbuff, recvbuff, count, datatype);
     call.root = root;
-    return run(std::move(call), {datatype, isthmusSum}, comm, options, request);
+    return run(std::move(call), comm, options, request);
 }
 
 isthmusResult_t isthmusReduce(const void* sendbuff, void* recvbuff, size_t count,
                               isthmusDataType_t datatype, isthmusRedOp_t op, int root,
                               isthmusComm_t comm, const isthmusCallOptions_t* options,
                               isthmusRequest_t* request) {
-    CallRequest call = requestOf(Collective::kReduce, sendbuff, recvbuff, count);
+    CallRequest call = requestOf(Collective::kReduce, sendbuff, recvbuff, count, datatype);
+    call.op = static_cast<ReduceOp>(op);
     call.root = root;
-    return run(std::move(call), {datatype, op}, comm, options, request);
+    return run(std::move(call), comm, options, request);
 }
 
 isthmusResult_t isthmusAllGather(const void* sendbuff, void* recvbuff, size_t sendcount,
                                  isthmusDataType_t datatype, isthmusComm_t comm,
                                  const isthmusCallOptions_t* options, isthmusRequest_t* request) {
-    return run(requestOf(Collective::kAllGather, sendbuff, recvbuff, sendcount),
-               {datatype, isthmusSum}, comm, options, request);
+    return run(requestOf(Collective::kAllGather, sendbuff, recvbuff, sendcount, datatype), comm,
+               options, request);
 }
 
 isthmusResult_t isthmusReduceScatter(const void* sendbuff, void* recvbuff, size_t recvcount,
                                      isthmusDataType_t datatype, isthmusRedOp_t op,
                                      isthmusComm_t comm, const isthmusCallOptions_t* options,
                                      isthmusRequest_t* request) {
-    CallRequest call = requestOf(Collective::kReduceScatter, sendbuff, recvbuff, recvcount);
-    return run(std::move(call), {datatype, op}, comm, options, request);
+    CallRequest call =
+        requestOf(Collective::kReduceScatter, sendbuff, recvbuff, recvcount, datatype);
+    call.op = static_cast<ReduceOp>(op);
+    return run(std::move(call), comm, options, request);
 }
 
 isthmusResult_t isthmusAlltoAll(const void* sendbuff, void* recvbuff, size_t count,
                                 isthmusDataType_t datatype, isthmusComm_t comm,
                                 const isthmusCallOptions_t* options, isthmusRequest_t* request) {
-    return run(requestOf(Collective::kAllToAll, sendbuff, recvbuff, count), {datatype, isthmusSum},
-               comm, options, request);
+    return run(requestOf(Collective::kAllToAll, sendbuff, recvbuff, count, datatype), comm, options,
+               request);
 }
 
 isthmusResult_t isthmusGather(const void* sendbuff, void* recvbuff, size_t count,
                               isthmusDataType_t datatype, int root, isthmusComm_t comm,
                               const isthmusCallOptions_t* options, isthmusRequest_t* request) {
-    CallRequest call = requestOf(Collective::kGather, sendbuff, recvbuff, count);
+    CallRequest call = requestOf(Collective::kGather, sendbuff, recvbuff, count, datatype);
     call.root = root;
-    return run(std::move(call), {datatype, isthmusSum}, comm, options, request);
+    return run(std::move(call), comm, options, request);
 }
 
 isthmusResult_t isthmusScatter(const void* sendbuff, void* recvbuff, size_t count,
                                isthmusDataType_t datatype, int root, isthmusComm_t comm,
                                const isthmusCallOptions_t* options, isthmusRequest_t* request) {
-    CallRequest call = requestOf(Collective::kScatter, sendbuff, recvbuff, count);
+    CallRequest call = requestOf(Collective::kScatter, sendbuff, recvbuff, count, datatype);
     call.root = root;
-    return run(std::move(call), {datatype, isthmusSum}, comm, options, request);
+    return run(std::move(call), comm, options, request);
 }
 
 isthmusResult_t isthmusBarrier(isthmusComm_t comm, const isthmusCallOptions_t* options,
                                isthmusRequest_t* request) {
-    return run(CallRequest(), {}, comm, options, request);
+    return run(CallRequest(), comm, options, request);
 }
 
 isthmusResult_t isthmusAllGatherV(const void* sendbuff, size_t sendcount, void* recvbuff,
@@ -153,7 +120,7 @@ isthmusResult_t isthmusAllGatherV(const void* sendbuff, size_t sendcount, void* 
     if (Status status = checkHandle(comm); !status.ok()) return resultOf(status);
     if (recvcounts == nullptr)
         return resultOf(Status::invalidArgument("all_gather: recvcounts is null"));
-    CallRequest call = requestOf(Collective::kAllGather, sendbuff, recvbuff, 0);
+    CallRequest call = requestOf(Collective::kAllGather, sendbuff, recvbuff, 0, datatype);
     call.counts.each = copyOf(recvcounts, comm);
     const Rank me = comm->communicator->rank();
     if (sendcount != call.counts.each[me]) {
@@ -161,8 +128,7 @@ isthmusResult_t isthmusAllGatherV(const void* sendbuff, size_t sendcount, void* 
             "all_gather: sendcount " + std::to_string(sendcount) + " is not recvcounts[" +
             std::to_string(me) + "] = " + std::to_string(call.counts.each[me])));
     }
-    return run(std::move(call), {datatype, isthmusSum}, comm, options, request,
-               {{}, copyOf(displs, comm)});
+    return run(std::move(call), comm, options, request, {{}, copyOf(displs, comm)});
 }
 
 isthmusResult_t isthmusReduceScatterV(const void* sendbuff, void* recvbuff,
@@ -173,9 +139,10 @@ isthmusResult_t isthmusReduceScatterV(const void* sendbuff, void* recvbuff,
     if (Status status = checkHandle(comm); !status.ok()) return resultOf(status);
     if (recvcounts == nullptr)
         return resultOf(Status::invalidArgument("reduce_scatter: recvcounts is null"));
-    CallRequest call = requestOf(Collective::kReduceScatter, sendbuff, recvbuff, 0);
+    CallRequest call = requestOf(Collective::kReduceScatter, sendbuff, recvbuff, 0, datatype);
+    call.op = static_cast<ReduceOp>(op);
     call.counts.each = copyOf(recvcounts, comm);
-    return run(std::move(call), {datatype, op}, comm, options, request);
+    return run(std::move(call), comm, options, request);
 }
 
 isthmusResult_t isthmusAlltoAllV(const void* sendbuff, const size_t* sendcounts,
@@ -187,10 +154,10 @@ isthmusResult_t isthmusAlltoAllV(const void* sendbuff, const size_t* sendcounts,
     if (sendcounts == nullptr || recvcounts == nullptr) {
         return resultOf(Status::invalidArgument("all_to_all: sendcounts or recvcounts is null"));
     }
-    CallRequest call = requestOf(Collective::kAllToAll, sendbuff, recvbuff, 0);
+    CallRequest call = requestOf(Collective::kAllToAll, sendbuff, recvbuff, 0, datatype);
     call.counts.sent = copyOf(sendcounts, comm);
     call.counts.received = copyOf(recvcounts, comm);
-    return run(std::move(call), {datatype, isthmusSum}, comm, options, request,
+    return run(std::move(call), comm, options, request,
                {copyOf(sdispls, comm), copyOf(rdispls, comm)});
 }
 
@@ -200,9 +167,11 @@ isthmusResult_t transfer(PointToPointRequest request, isthmusDataType_t datatype
                          int tag, int* source, isthmusComm_t comm,
                          const isthmusCallOptions_t* options, isthmusRequest_t* call) {
     if (Status status = checkHandle(comm); !status.ok()) return resultOf(status);
-    if (call != nullptr) *call = nullptr;
-    if (Status status = checkEnums(datatype, isthmusSum); !status.ok()) return resultOf(status);
     const auto type = static_cast<DataType>(datatype);
+    if (static_cast<int>(type) >= kDataTypes) {
+        return resultOf(Status::invalidArgument("unknown data type " +
+                                                std::to_string(static_cast<int>(datatype))));
+    }
     if (tag < 0)
         return resultOf(Status::invalidArgument("tag " + std::to_string(tag) + " is negative"));
     if (count > static_cast<std::size_t>(PTRDIFF_MAX) / bytesOf(type)) {

@@ -1,3 +1,5 @@
+#include <cstring>
+
 #include "comm/capi/handles.hpp"
 
 using namespace isthmus;  // NOLINT: this file is the C side of that namespace
@@ -27,8 +29,9 @@ isthmusResult_t isthmusCommSplit(isthmusComm_t comm, int color, int key, isthmus
 
 isthmusResult_t isthmusCommDestroy(isthmusComm_t comm) {
     if (comm == nullptr) return isthmusSuccess;
+    const Status status = comm->communicator != nullptr ? comm->communicator->close() : Status();
     delete comm;
-    return isthmusSuccess;
+    return resultOf(status);
 }
 
 isthmusResult_t isthmusCommAbort(isthmusComm_t comm) {
@@ -73,6 +76,29 @@ isthmusResult_t isthmusWireCounters(isthmusComm_t comm, isthmusWireCounters_t* c
     counters->received_payload = now.receivedPayload;
     counters->sent_total = now.sentTotal;
     counters->received_total = now.receivedTotal;
+    return isthmusSuccess;
+}
+
+isthmusResult_t isthmusMemAlloc(void** pointer, size_t bytes) {
+    if (pointer == nullptr) return resultOf(Status::invalidArgument("pointer is null"));
+    *pointer = nullptr;
+    const auto runtime = Runtime::ofProcess("");
+    if (!runtime.ok()) return resultOf(runtime.status());
+    const auto memory = (*runtime)->arena().allocatePopulated(bytes);
+    if (!memory.ok()) return resultOf(memory.status());
+    std::memset(*memory, 0, bytes);  // a block may have been used before
+    *pointer = *memory;
+    return isthmusSuccess;
+}
+
+isthmusResult_t isthmusMemFree(void* pointer) {
+    if (pointer == nullptr) return isthmusSuccess;
+    const auto runtime = Runtime::ofProcess("");
+    if (!runtime.ok()) return resultOf(runtime.status());
+    if (!(*runtime)->arena().owns(pointer)) {
+        return resultOf(Status::invalidArgument("the pointer did not come from isthmusMemAlloc"));
+    }
+    (*runtime)->arena().free(pointer);
     return isthmusSuccess;
 }
 

@@ -23,9 +23,6 @@ namespace isthmus {
 isthmusResult_t resultOf(const Status& status);
 const char* lastErrorText();
 
-/// 0 and less: 0, which means the default; more than anybody waits for: ten years.
-std::chrono::milliseconds timeoutOf(std::int64_t milliseconds);
-
 CallOptions optionsOf(const isthmusCallOptions_t* options, bool isBlocking);
 CommunicatorConfig configOf(const isthmusConfig_t* config, int ranks);
 

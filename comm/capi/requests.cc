@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <vector>
 
 #include "comm/capi/handles.hpp"
@@ -59,12 +58,6 @@ isthmusResult_t deliver(isthmusComm_t comm, std::shared_ptr<Work> work, isthmusR
     return isthmusSuccess;
 }
 
-std::chrono::milliseconds timeoutOf(std::int64_t milliseconds) {
-    // Far beyond any call, and still addable to any point in time.
-    constexpr std::int64_t kTenYears = std::int64_t{10} * 365 * 24 * 3600 * 1000;
-    return std::chrono::milliseconds(std::clamp<std::int64_t>(milliseconds, 0, kTenYears));
-}
-
 CallOptions optionsOf(const isthmusCallOptions_t* options, bool isBlocking) {
     CallOptions result;
     result.isBlocking = isBlocking;
@@ -75,7 +68,7 @@ CallOptions optionsOf(const isthmusCallOptions_t* options, bool isBlocking) {
                options->size;
     };
     if (has(&options->timeout_ms, sizeof(options->timeout_ms))) {
-        result.timeout = timeoutOf(options->timeout_ms);
+        result.timeout = std::chrono::milliseconds(options->timeout_ms);
     }
     if (has(&options->priority, sizeof(options->priority))) result.priority = options->priority;
     if (has(&options->name, sizeof(options->name)) && options->name != nullptr)
@@ -127,14 +120,12 @@ isthmusResult_t isthmusWait(isthmusRequest_t* request, int64_t timeout_ms) {
     if (timeout_ms == 0 && !work.isDone()) {
         return resultOf(Status::timeout("not done yet"));
     }
-    const Status status = (*request)->comm->communicator->wait(work, timeoutOf(timeout_ms));
+    const Status status = (*request)->comm->communicator->wait(
+        work, std::chrono::milliseconds(timeout_ms < 0 ? 0 : timeout_ms));
     return work.isDone() ? take(request) : resultOf(status);
 }
 
 isthmusResult_t isthmusWaitAll(size_t requests, isthmusRequest_t* array, int64_t timeout_ms) {
-    if (array == nullptr && requests > 0) {
-        return resultOf(Status::invalidArgument("wait all: the array is null"));
-    }
     const auto start = std::chrono::steady_clock::now();
     isthmusResult_t first = isthmusSuccess;
     for (size_t i = 0; i < requests; ++i) {

@@ -15,6 +15,10 @@ namespace isthmus {
 
 namespace {
 
+// Failed calls give their buffers back soon: they wait for their node's ranks to stop, half a
+// second at most.
+constexpr std::chrono::seconds kBuffersBack(2);
+
 std::shared_ptr<Work> doneWith(Status status) {
     auto work = std::make_shared<Work>();
     work->complete(std::move(status));
@@ -101,23 +105,34 @@ Status Communicator::connect() {
 }
 
 Communicator::~Communicator() {
-    if (membership_ == nullptr) return;
+    (void)close().ok();
+}
+
+Status Communicator::close() {
+    if (membership_ == nullptr) return {};
     if (Engine::isForked()) {
         [[maybe_unused]] const auto* left = membership_.release();  // the parent's
-        return;
+        return afterFork();
     }
     Engine& engine = runtime_.engine();
-    const Time until = engine.now() + config_.timeout;
-    engine.waitUntil([this] { return membership_->isIdle(); }, until);
-    engine.withToken([&] {
-        if (!membership_->isIdle()) {
-            membership_->fail(Status::timeout("\"" + config_.name +
-                                              "\" was destroyed with calls in flight that did "
-                                              "not end within " +
-                                              std::to_string(config_.timeout.count()) + " ms"));
+    // Runs after all that was submitted before.
+    engine.withToken([this] { membership_->refreshIdle(); });
+    const auto isIdle = [this] { return membership_->wasIdle(); };
+    Status outcome;
+    if (!isIdle()) {
+        if (!engine.waitUntil(isIdle, engine.now() + config_.timeout)) {
+            engine.withToken([&] {
+                membership_->fail(Status::timeout("\"" + config_.name +
+                                                  "\" was destroyed with calls in flight that did "
+                                                  "not end within " +
+                                                  std::to_string(config_.timeout.count()) + " ms"));
+            });
+            engine.waitUntil(isIdle, engine.now() + kBuffersBack);
         }
-        engine.retire(std::move(membership_));
-    });
+        outcome = membership_->failureNow();
+    }
+    engine.withToken([&] { engine.retire(std::move(membership_)); });
+    return outcome;
 }
 
 Status Communicator::prepare(CallRequest& request, const CallOptions& options) {

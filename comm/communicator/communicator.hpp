@@ -42,8 +42,12 @@ public:
     static Result<std::unique_ptr<Communicator>> make(Runtime& runtime,
                                                       std::unique_ptr<Exchanger> exchanger, Rank me,
                                                       int ranks, CommunicatorConfig config);
-    /// Waits for calls in flight up to the timeout, then leaves.
+    /// As close().
     ~Communicator();
+
+    /// Waits for calls in flight up to the timeout, then leaves; nothing may be called afterwards.
+    /// Says why they failed, if they did: kTimeout and what calls end with.
+    Status close();
 
     Rank rank() const { return me_; }
     int ranks() const { return ranks_; }
@@ -74,7 +78,8 @@ public:
     /// Collective over this communicator; see isthmusCommSplit. Null for a color below 0.
     Result<std::unique_ptr<Communicator>> split(int color, int key, CommunicatorConfig config);
 
-    /// Readable when a call may have finished since it was last read; made at the first call of this. Owned here.
+    /// Readable when a call may have finished since it was last read; made at the first call of
+    /// this. Owned here.
     Result<int> eventDescriptor();
 
     /// Bytes to and from other nodes since the process started.

@@ -3,8 +3,6 @@
 #include <cstring>
 #include <numeric>
 
-#include "comm/communicator/call_check.hpp"
-
 namespace isthmus {
 
 namespace {
@@ -44,11 +42,7 @@ std::shared_ptr<Work> callWithDisplacements(Communicator& communicator, CallRequ
         !displacements.input.empty() && !isPacked(inputCounts, displacements.input);
     const bool packsOutput =
         !displacements.output.empty() && !isPacked(outputCounts, displacements.output);
-    // A wrong call is refused by call(), before anything as large as it claims is taken for copies.
-    const bool isWrong = !checkCall(request, communicator.rank(), communicator.ranks()).ok();
-    if (isWrong || (!packsInput && !packsOutput)) {
-        return communicator.call(std::move(request), options);
-    }
+    if (!packsInput && !packsOutput) return communicator.call(std::move(request), options);
 
     struct Copies {
         std::vector<std::byte> input;

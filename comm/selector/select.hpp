@@ -22,7 +22,7 @@ inline constexpr Knob kSelectorKnobs[] = {
      "operand bytes that one pass of a plan moves; less overlaps more"},
     {"ISTHMUS_WINDOW", "3", Unit::kCount, "passes of one call that may be under way at once"},
     {"ISTHMUS_INLINE", "4K", Unit::kBytes,
-     "operand bytes up to which a call inside a node meets once only"},
+     "bytes of one rank up to which a call inside a node meets once only"},
 };
 
 /// What a call looks like to every one of its ranks. All fields are agreed inputs.
