@@ -1,0 +1,257 @@
+// Ranks that disagree, stay away, give up or leave: who is named where, and how soon.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "tests/support/local_job.hpp"
+#include "tests/unit/communicator/calls.hpp"
+
+namespace isthmus::test {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::AllOf;
+using testing::HasSubstr;
+using SteadyTime = std::chrono::steady_clock::time_point;
+
+CommunicatorConfig named(const char* name, milliseconds timeout = milliseconds(0)) {
+    CommunicatorConfig config;
+    config.name = name;
+    config.timeout = timeout;
+    return config;
+}
+
+milliseconds since(SteadyTime start) {
+    return std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - start);
+}
+
+class Disagreement : public testing::TestWithParam<std::vector<int>> {
+protected:
+    /// A rank that only sends to other nodes may be through before they can object: it hears of
+    /// it at its next call.
+    static Status afterwards(Communicator& communicator) {
+        return communicator.call(CallRequest(), blocking())->status();
+    }
+
+    /// Rank 2 does as `odd` says, the others as `usual` says; every rank must hear of both.
+    void expectNamed(const std::function<CallRequest(std::vector<float>&)>& usual,
+                     const std::function<CallRequest(std::vector<float>&)>& odd,
+                     const std::string& usualText, const std::string& oddText) {
+        LocalJob job(GetParam());
+        job.run(
+            [&](Rank rank, Communicator& communicator) {
+                std::vector<float> buffer(4096, 1);
+                const auto start = std::chrono::steady_clock::now();
+                const auto work =
+                    communicator.call(rank == 2 ? odd(buffer) : usual(buffer), blocking());
+                Status status = work->status();
+                if (status.ok()) status = afterwards(communicator);
+                EXPECT_LT(since(start), milliseconds(1000)) << "rank " << rank;
+                EXPECT_EQ(status.code(), Status::Code::kMismatch) << status.what();
+                EXPECT_THAT(status.what(),
+                            AllOf(HasSubstr(usualText), HasSubstr(oddText), HasSubstr("rank 2 ("),
+                                  HasSubstr(" #0 on "), HasSubstr("\"dp\"")));
+                // Failed as a whole, at once, with the first cause.
+                std::vector<float> more(5, 1);
+                const auto later = communicator.call(allReduceOf(more), blocking());
+                EXPECT_EQ(later->status().what(), status.what());
+                const auto transfer = communicator.transfer(sendOf(more, 0), blocking());
+                EXPECT_EQ(transfer->status().what(), status.what());
+                EXPECT_EQ(communicator.failure().what(), status.what());
+            },
+            named("dp"));
+    }
+};
+
+INSTANTIATE_TEST_SUITE_P(Layouts, Disagreement,
+                         testing::Values(std::vector<int>{0, 0, 0, 0}, std::vector<int>{0, 0, 1, 1},
+                                         std::vector<int>{0, 1, 2, 3}),
+                         [](const auto& test) {
+                             return "Over" + std::to_string(test.param.back() + 1) + "Nodes";
+                         });
+
+CallRequest broadcastOf(std::vector<float>& buffer, Rank root) {
+    return callOf(Collective::kBroadcast, buffer, buffer, buffer.size(), root);
+}
+
+// https://github.com/pytorch/pytorch/pull/79901
+TEST_P(Disagreement, OnTheCollectiveNamesBoth) {  // NUM-26
+    expectNamed(
+        [](auto& buffer) { return allReduceOf(buffer); },
+        [](auto& buffer) { return callOf(Collective::kReduce, buffer, buffer, buffer.size(), 1); },
+        "all_reduce f32 x 4096 sum", "reduce f32 x 4096 sum root 1");
+}
+
+TEST_P(Disagreement, OnTheCountNamesBoth) {  // NUM-26, NUM-27
+    expectNamed([](auto& buffer) { return allReduceOf(buffer); },
+                [](auto& buffer) {
+                    CallRequest request = allReduceOf(buffer);
+                    request.counts.uniform = 1000;
+                    return request;
+                },
+                "all_reduce f32 x 4096 sum", "all_reduce f32 x 1000 sum");
+}
+
+TEST_P(Disagreement, OnTheTypeNamesBothThoughSizesAreEqual) {  // NUM-18
+    expectNamed([](auto& buffer) { return allReduceOf(buffer); },
+                [](auto& buffer) {
+                    CallRequest request = allReduceOf(buffer);
+                    request.type = DataType::kInt32;
+                    return request;
+                },
+                "all_reduce f32 x 4096 sum", "all_reduce i32 x 4096 sum");
+}
+
+TEST_P(Disagreement, OnTheOperatorNamesBoth) {
+    expectNamed([](auto& buffer) { return allReduceOf(buffer); },
+                [](auto& buffer) { return allReduceOf(buffer, ReduceOp::kMax); },
+                "all_reduce f32 x 4096 sum", "all_reduce f32 x 4096 max");
+}
+
+TEST_P(Disagreement, OnTheRootNamesBoth) {
+    expectNamed([](auto& buffer) { return broadcastOf(buffer, 0); },
+                [](auto& buffer) { return broadcastOf(buffer, 1); }, "broadcast f32 x 4096 root 0",
+                "broadcast f32 x 4096 root 1");
+}
+
+// Rank 2 has nothing to send to a barrier's peers but must still see that they are elsewhere.
+TEST_P(Disagreement, OfABarrierAndAnEmptyCallNamesBoth) {
+    expectNamed([](auto&) { return CallRequest(); },
+                [](auto& buffer) {
+                    CallRequest request = allReduceOf(buffer);
+                    request.counts.uniform = 0;
+                    return request;
+                },
+                "barrier", "all_reduce f32 x 0 sum");
+}
+
+class Absence : public testing::TestWithParam<std::vector<int>> {};
+
+INSTANTIATE_TEST_SUITE_P(
+    Layouts, Absence, testing::Values(std::vector<int>{0, 0, 0, 0}, std::vector<int>{0, 0, 1, 1}),
+    [](const auto& test) { return "Over" + std::to_string(test.param.back() + 1) + "Nodes"; });
+
+TEST_P(Absence, IsNamedByTheOthersAtTheirDeadline) {
+    LocalJob job(GetParam());
+    job.run(
+        [](Rank rank, Communicator& communicator) {
+            EXPECT_TRUE(sums(communicator));
+            if (rank == 1) {
+                std::this_thread::sleep_for(milliseconds(600));
+                // The late rank hears the verdict, and corrupts nothing.
+                std::vector<float> buffer(100, 1);
+                const auto work = communicator.call(allReduceOf(buffer), blocking());
+                EXPECT_EQ(work->status().code(), Status::Code::kTimeout);
+                EXPECT_THAT(work->status().what(), HasSubstr("rank 1 ("));
+                return;
+            }
+            std::vector<float> buffer(100, 1);
+            const auto start = std::chrono::steady_clock::now();
+            const auto work = communicator.call(allReduceOf(buffer), blocking(milliseconds(250)));
+            EXPECT_GE(since(start), milliseconds(240));
+            EXPECT_LT(since(start), milliseconds(1000));
+            EXPECT_EQ(work->status().code(), Status::Code::kTimeout) << work->status().what();
+            EXPECT_THAT(work->status().what(),
+                        AllOf(HasSubstr("all_reduce #1 on \"dp\""), HasSubstr("rank 1 ("),
+                              HasSubstr("250 ms"), HasSubstr("not entered")));
+            EXPECT_THAT(work->status().what(), testing::Not(HasSubstr("rank 3 (nobody")));
+        },
+        named("dp"));
+}
+
+TEST_P(Absence, ShorterThanTheLimitDoesNoHarm) {
+    LocalJob job(GetParam());
+    job.run([](Rank rank, Communicator& communicator) {
+        if (rank == 1) std::this_thread::sleep_for(milliseconds(300));
+        EXPECT_TRUE(sums(communicator));
+        EXPECT_TRUE(communicator.failure().ok());
+    });
+}
+
+TEST_P(Absence, OfARankThatLeftInOrderIsNamedAtOnce) {
+    LocalJob job(GetParam());
+    CommunicatorConfig config = named("dp");
+    job.run(
+        [](Rank rank, Communicator& communicator) {
+            auto part = communicator.split(0, 0, named("part"));
+            ASSERT_TRUE(part.ok());
+            EXPECT_TRUE(sums(**part));
+            if (rank == 1) {
+                part->reset();
+                EXPECT_TRUE(sums(communicator));
+                return;
+            }
+            EXPECT_TRUE(sums(communicator));
+            std::vector<float> buffer(100, 1);
+            const auto start = std::chrono::steady_clock::now();
+            const auto work = (*part)->call(allReduceOf(buffer), blocking());
+            EXPECT_LT(since(start), milliseconds(1000));
+            EXPECT_EQ(work->status().code(), Status::Code::kPeerLost) << work->status().what();
+            EXPECT_THAT(work->status().what(), HasSubstr("rank 1 ("));
+        },
+        config);
+}
+
+TEST_P(Absence, EndsWhenAnotherThreadAborts) {
+    LocalJob job(GetParam());
+    job.run(
+        [](Rank rank, Communicator& communicator) {
+            if (rank == 1) {
+                std::this_thread::sleep_for(milliseconds(400));
+                return;
+            }
+            std::thread second;
+            if (rank == 0) {
+                second = std::thread([&] {
+                    std::this_thread::sleep_for(milliseconds(100));
+                    communicator.abort(Status::aborted("given up by hand"));
+                });
+            }
+            std::vector<float> buffer(100, 1);
+            const auto start = std::chrono::steady_clock::now();
+            const auto work = communicator.call(allReduceOf(buffer), blocking());
+            EXPECT_LT(since(start), milliseconds(1000));
+            EXPECT_EQ(work->status().code(), Status::Code::kAborted);
+            EXPECT_THAT(work->status().what(), HasSubstr("given up by hand"));
+            if (second.joinable()) second.join();
+        },
+        named("dp"));
+}
+
+TEST(Failure, LeavesOtherCommunicatorsAlone) {
+    LocalJob job({0, 0, 1});
+    job.run([](Rank, Communicator& communicator) {
+        auto part = communicator.split(0, 0, {});
+        ASSERT_TRUE(part.ok());
+        EXPECT_TRUE(sums(**part));
+        EXPECT_TRUE(sums(communicator));  // all are through with it
+        (*part)->abort(Status::aborted("enough"));
+        EXPECT_FALSE(sums(**part));
+        part->reset();
+        for (int i = 0; i < 20; ++i) EXPECT_TRUE(sums(communicator));
+    });
+}
+
+TEST(Failure, EndsEveryCallInFlightWithTheFirstCause) {
+    LocalJob job({0, 0, 1});
+    job.run(
+        [](Rank rank, Communicator& communicator) {
+            if (rank == 2) return;  // never comes
+            std::vector<std::vector<float>> buffers(20, std::vector<float>(5000, 1));
+            std::vector<std::shared_ptr<Work>> works;
+            for (auto& buffer : buffers)
+                works.push_back(communicator.call(allReduceOf(buffer), {}));
+            for (const auto& work : works) {
+                EXPECT_FALSE(endOf(communicator, work).ok());
+                EXPECT_EQ(work->status().what(), communicator.failure().what());
+            }
+        },
+        named("dp", milliseconds(300)));
+}
+
+}  // namespace
+}  // namespace isthmus::test
