@@ -23,6 +23,10 @@ constexpr int kYields = 200;
 constexpr Time kYieldAlone = std::chrono::microseconds(3);
 constexpr int kSharedFor = 500;
 
+// A yield that takes this long ran somebody who computes, not somebody who waits: the next one
+// would cost as much, while a sleeper is woken into the middle of their time slice.
+constexpr Time kYieldBusy = std::chrono::microseconds(150);
+
 // After a blocking call the progress thread looks now and then for news by itself, unasked: so a
 // loop of blocking calls never has to mark itself asleep, and peers never pay a system call to wake
 // it. Quiet for kRestAfter: it truly sleeps.
@@ -151,6 +155,10 @@ bool Engine::idle(int& quiet, Time until) {
     ::sched_yield();
     const Time after = now();
     sharedFor_ = after - before > kYieldAlone ? kSharedFor : std::max(sharedFor_ - 1, 0);
+    if (after - before > kYieldBusy) {
+        quiet = 0;
+        return false;
+    }
     return after < until;
 }
 

@@ -225,6 +225,8 @@ bool Execution::takeLanded() {
 
 void Execution::startSegment(SegmentRun& run, int segment) {
     run.segment = segment;
+    run.ready.clear();
+    run.nextReady = 0;
     run.left = static_cast<int>(plan_->nodes.size());
     run.waitsFor.resize(plan_->nodes.size());
     for (std::size_t i = 0; i < plan_->nodes.size(); ++i)
@@ -236,9 +238,8 @@ void Execution::startSegment(SegmentRun& run, int segment) {
 bool Execution::progressRun(SegmentRun& run) {
     bool isNews = pollWaits(run);
     std::size_t bytes = 0;
-    while (!run.ready.empty() && bytes < kTurnBytes) {
-        const int step = run.ready.front();
-        run.ready.pop_front();
+    while (run.nextReady < run.ready.size() && bytes < kTurnBytes) {
+        const int step = run.ready[run.nextReady++];
         bytes += runHeavy(run, step);
         completeStep(run, step);
         settle(run);

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -70,7 +69,8 @@ private:
         int left = 0;
         std::vector<std::uint32_t> waitsFor;
         std::vector<Waiting> waiting;
-        std::deque<int> ready;  ///< copies and reductions
+        std::vector<int> ready;  ///< copies and reductions
+        std::size_t nextReady = 0;
     };
 
     bool decideMapping();

@@ -19,7 +19,8 @@ inline constexpr Knob kSelectorKnobs[] = {
     {"ISTHMUS_ALGORITHM", "", Unit::kText,
      "algorithm to use where it fits: one name, or all_reduce=ring,broadcast=chain"},
     {"ISTHMUS_SEGMENT", "1M", Unit::kBytes,
-     "operand bytes that one pass of a plan moves; less overlaps more"},
+     "operand bytes that one pass of a plan moves (a quarter of it inside one node); less overlaps "
+     "more"},
     {"ISTHMUS_WINDOW", "3", Unit::kCount, "passes of one call that may be under way at once"},
     {"ISTHMUS_INLINE", "4K", Unit::kBytes,
      "bytes of one rank up to which a call inside a node meets once only"},
