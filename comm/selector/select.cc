@@ -172,17 +172,14 @@ std::uint64_t segmentBytesFor(const CallShape& call, const Layout& layout,
                               const SelectorOptions& options) {
     constexpr std::uint64_t kLeast = 256 << 10;
     const auto most = static_cast<std::uint64_t>(std::max<std::int64_t>(options.segmentBytes, 1));
-    return layout.nodes.size() < 2 ? most : std::min(most, std::max(kLeast, call.bytes / 4));
+    // Inside one node nothing waits for a wire; what counts is that the scratch of a window stays in
+    // a core's L2 cache (512 KB to 2 MB).
+    if (layout.nodes.size() < 2) return std::max<std::uint64_t>(most / 4, 1);
+    return std::min(most, std::max(kLeast, call.bytes / 4));
 }
 
-// Inside one node nothing waits for a wire, and what counts is that the scratch of a window stays
-// in a core's L2 cache (512 KB to 2 MB): a quarter of what hides the latency between nodes.
-constexpr std::int64_t kNodeSegmentShare = 4;
-
 int segmentsOf(const CallShape& call, const Layout& layout, const SelectorOptions& options) {
-    const std::int64_t wished =
-        layout.nodes.size() > 1 ? options.segmentBytes : options.segmentBytes / kNodeSegmentShare;
-    const auto segment = static_cast<std::uint64_t>(std::max<std::int64_t>(wished, 1));
+    const std::uint64_t segment = segmentBytesFor(call, layout, options);
     const bool isWhole = call.hasCounts && call.collective == Collective::kAllToAll;
     if (isWhole || call.collective == Collective::kBarrier || call.bytes <= segment) return 1;
     return static_cast<int>(std::min(1 + (call.bytes - 1) / segment, kMostSegments));
