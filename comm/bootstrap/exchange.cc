@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <thread>
 
 #include "comm/base/bytes.hpp"
 #include "comm/base/log.hpp"
@@ -19,6 +20,9 @@ constexpr milliseconds kReportEvery{10'000};
 constexpr milliseconds kLookForVerdictEvery{250};
 /// Rank 0 publishes its verdict at the deadline; the others wait this much longer to read it.
 constexpr milliseconds kVerdictSlack{300};
+/// Rank 0 may serve the store, and its process may end once it has failed: the others read the
+/// verdict first.
+constexpr milliseconds kTimeToRead{200};
 constexpr std::uint32_t kBlobMagic = 0x42485349;  // "ISHB"
 
 /// One rank's entry: who wrote it, for how large a world, and its blob.
@@ -110,8 +114,10 @@ public:
             return written.code() == Status::Code::kMismatch ? refuseSecond() : written;
         }
         if (rank_ == 0) {
-            const Bytes verdict = encode(collect());
+            const Verdict collected = collect();
+            const Bytes verdict = encode(collected);
             const Status published = store_.set(verdictKey(), verdict);
+            if (!collected.status.ok()) std::this_thread::sleep_for(kTimeToRead);
             // kMismatch: another process published a failure first, which then holds for all.
             if (!published.ok() && published.code() != Status::Code::kMismatch) return published;
             if (published.ok()) return decodeVerdict(verdict, ranks_);
@@ -176,7 +182,8 @@ private:
             if (!isOver && timeLeft(nextReport).count() > 0) continue;
             const auto missing = missingRanks();
             if (!missing.ok()) return missing.status();
-            std::string who = "ranks " + rankList(*missing) + " of " + std::to_string(ranks_);
+            std::string who = missing->size() == 1 ? "rank " : "ranks ";
+            who += rankList(*missing) + " of " + std::to_string(ranks_);
             if (missing->empty()) who = "rank 0, which has not gathered the others' entries,";
             if (isOver) {
                 return Status::timeout("waited " + std::to_string(limit_.count()) + " ms for " +

@@ -4,6 +4,7 @@
 
 #include "comm/base/log.hpp"
 #include "comm/bootstrap/exchange.hpp"
+#include "comm/bootstrap/port_holder.hpp"
 #include "comm/bootstrap/store_file.hpp"
 #include "comm/bootstrap/store_memory.hpp"
 #include "topology/discover/net_device.hpp"
@@ -59,9 +60,23 @@ private:
         }
         if (met.store != nullptr) return {};
         auto store = TcpStore::connect(*place, key, timeLeft(deadline_));
-        if (!store.ok()) return store.status();
+        if (!store.ok()) return explain(store.status(), *place);
         adopt(met, std::move(*store));
         return {};
+    }
+
+    /// What the failure to reach the store means to this rank. `isthmus run` serves it itself; else
+    /// rank 0 does.
+    Status explain(const Status& failure, const HostPort& place) const {
+        if (environment_.launcher == Launcher::kIsthmus) return failure;
+        if (environment_.rank != 0) {
+            const bool isLate = failure.code() == Status::Code::kTimeout;
+            return isLate ? Status::timeout(failure.what() + "; rank 0 serves it: is it there?")
+                          : failure;
+        }
+        const std::string holder = place.isLocalName() ? "" : portHolder(place.port);
+        if (holder.empty() || failure.code() != Status::Code::kTimeout) return failure;
+        return Status::configuration(failure.what() + "; the port is in use by " + holder);
     }
 
     /// Rank 0's part: starts a store unless the launcher did, whose store is there before any rank.

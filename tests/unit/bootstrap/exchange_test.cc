@@ -69,7 +69,7 @@ TEST(Exchange, AMissingRankZeroIsNamed) {
     for (const auto& outcome : runAll(store, {{1, 3, "x"}, {2, 3, "x"}}, milliseconds(150))) {
         ASSERT_FALSE((*outcome).ok());
         EXPECT_EQ((*outcome).status().code(), Status::Code::kTimeout);
-        EXPECT_NE((*outcome).status().what().find("for ranks 0 of 3"), std::string::npos);
+        EXPECT_NE((*outcome).status().what().find("for rank 0 of 3"), std::string::npos);
     }
 }
 
