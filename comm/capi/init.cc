@@ -8,6 +8,8 @@
 #include "comm/bootstrap/unique_id.hpp"
 #include "comm/capi/handles.hpp"
 #include "comm/capi/store_callbacks.hpp"
+#include "topology/discover/net_device.hpp"
+#include "topology/discover/select_interface.hpp"
 
 using namespace isthmus;  // NOLINT: this file is the C side of that namespace
 
@@ -40,8 +42,15 @@ std::string nextPrefix(const char* kind) {
     return std::string(kind) + std::to_string(number.fetch_add(1));
 }
 
+// A wrong interface is said at once and on every rank, not by some after having waited for the
+// others.
 Result<Options> environmentOptions() {
-    return Options::fromEnvironment(allKnobs());
+    auto options = Options::fromEnvironment(allKnobs());
+    if (!options.ok() || options->text("ISTHMUS_INTERFACE").empty()) return options;
+    const auto devices = discoverNetDevices();
+    if (!devices.ok()) return devices.status();
+    const auto chosen = selectInterfaces(*devices, options->text("ISTHMUS_INTERFACE"), {});
+    return chosen.ok() ? std::move(options) : Result<Options>(chosen.status());
 }
 
 std::chrono::milliseconds limitOf(const CommunicatorConfig& config, const Options& options) {
