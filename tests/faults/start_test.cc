@@ -1,0 +1,206 @@
+// Jobs whose start goes wrong: every rank ends in time and says what is the matter.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+#include <string>
+
+#include <isthmus/isthmus.h>
+
+#include "tests/faults/job.hpp"
+
+namespace isthmus::test {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+const char* const kLimit = "1500";  // ms
+
+Variables limited(const std::string& store = "") {
+    Variables variables = {{"ISTHMUS_TIMEOUT", kLimit}};
+    if (!store.empty()) variables["ISTHMUS_STORE"] = store;
+    return variables;
+}
+
+std::string onPort(int port) {
+    return "127.0.0.1:" + std::to_string(port);
+}
+
+/// All started ranks end within the limit and some more; none of them well.
+void expectEnds(Job& job, isthmusResult_t result, const std::string& text) {
+    for (int rank = 0; rank < job.ranks(); ++rank) {
+        if (!job.has(rank)) continue;
+        EXPECT_EQ(job.rank(rank).wait(milliseconds(4000)), result) << "rank " << rank;
+        EXPECT_THAT(lineOf(job.rank(rank), "failed "), HasSubstr(text)) << "rank " << rank;
+    }
+}
+
+class Start : public testing::TestWithParam<bool> {
+protected:
+    /// By a name of this machine, or by TCP.
+    std::string store() const { return GetParam() ? onPort(freePort()) : ""; }
+};
+
+INSTANTIATE_TEST_SUITE_P(Stores, Start, testing::Bool(),
+                         [](const auto& test) { return test.param ? "Tcp" : "Local"; });
+
+TEST_P(Start, NamesTheRankThatIsMissingAtTheDeadline) {
+    Job job(4, {"once"}, limited(store()));
+    job.leaveOut(2);
+    const auto start = steady_clock::now();
+    job.start();
+    expectEnds(job, isthmusTimeout, "rank 2");
+    EXPECT_GE(steady_clock::now() - start, milliseconds(1400));
+    EXPECT_LT(steady_clock::now() - start, milliseconds(3500));
+}
+
+TEST_P(Start, SaysWhereRankZeroWasExpected) {
+    const std::string place = store();
+    Job job(3, {"once"}, limited(place));
+    job.leaveOut(0);
+    job.start();
+    for (int rank = 1; rank < 3; ++rank) {
+        EXPECT_EQ(job.rank(rank).wait(milliseconds(4000)), isthmusTimeout);
+        EXPECT_THAT(lineOf(job.rank(rank), "failed "),
+                    AllOf(HasSubstr("rank 0"), HasSubstr(place)));
+    }
+}
+
+TEST_P(Start, RefusesTwoProcessesOfOneRank) {
+    Job job(3, {"once"}, limited(store()));
+    job.set(2, "RANK", "1");
+    job.set(2, "LOCAL_RANK", "1");
+    const auto start = steady_clock::now();
+    job.start();
+    int named = 0;
+    for (int rank = 0; rank < 3; ++rank) {
+        EXPECT_GT(job.rank(rank).wait(milliseconds(4000)), 0) << "rank " << rank;
+        named += lineOf(job.rank(rank), "failed ").find("rank 1") != std::string::npos ? 1 : 0;
+    }
+    EXPECT_GE(named, 1);
+    EXPECT_LT(steady_clock::now() - start, milliseconds(3500));
+}
+
+TEST_P(Start, RefusesRanksThatThinkOfAnotherWorldSize) {
+    Job job(3, {"once"}, limited(store()));
+    job.set(2, "WORLD_SIZE", "4");
+    job.set(2, "LOCAL_WORLD_SIZE", "4");
+    job.start();
+    for (int rank = 0; rank < 3; ++rank) {
+        EXPECT_GT(job.rank(rank).wait(milliseconds(4000)), 0) << "rank " << rank;
+    }
+}
+
+TEST(StartVariables, AreCheckedBeforeAnythingElse) {
+    Job job(2, {"once"}, limited());
+    job.set(0, "RANK", "7");
+    job.set(1, "WORLD_SIZE", "two");
+    job.start();
+    for (int rank = 0; rank < 2; ++rank) {
+        EXPECT_EQ(job.rank(rank).wait(milliseconds(2000)), isthmusConfiguration);
+    }
+    EXPECT_THAT(lineOf(job.rank(0), "failed "), HasSubstr("7"));
+    EXPECT_THAT(lineOf(job.rank(1), "failed "), HasSubstr("two"));
+}
+
+/// Holds a port of 127.0.0.1 and never says a word to whoever comes.
+class SilentListener {
+public:
+    SilentListener() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+        sockaddr_in place{};
+        place.sin_family = AF_INET;
+        place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        socklen_t bytes = sizeof place;
+        EXPECT_EQ(::bind(fd_, reinterpret_cast<sockaddr*>(&place), sizeof place), 0);
+        EXPECT_EQ(::listen(fd_, 16), 0);
+        EXPECT_EQ(::getsockname(fd_, reinterpret_cast<sockaddr*>(&place), &bytes), 0);
+        port_ = ntohs(place.sin_port);
+    }
+    ~SilentListener() { ::close(fd_); }
+    SilentListener(const SilentListener&) = delete;
+    SilentListener& operator=(const SilentListener&) = delete;
+    int port() const { return port_; }
+
+private:
+    int fd_;
+    int port_ = 0;
+};
+
+// https://github.com/pytorch/pytorch/issues/72816
+TEST(StartPort, ThatIsInUseIsNamed) {  // BOOT-12
+    const SilentListener other;
+    Job job(2, {"once"}, limited(onPort(other.port())));
+    const auto start = steady_clock::now();
+    job.start();
+    EXPECT_EQ(job.rank(0).wait(milliseconds(4000)), isthmusConfiguration);
+    EXPECT_THAT(lineOf(job.rank(0), "failed "),
+                AllOf(HasSubstr(onPort(other.port())), HasSubstr("in use")));
+    EXPECT_GT(job.rank(1).wait(milliseconds(4000)), 0);
+    EXPECT_THAT(lineOf(job.rank(1), "failed "), HasSubstr(onPort(other.port())));
+    EXPECT_LT(steady_clock::now() - start, milliseconds(4000));
+}
+
+// https://github.com/pytorch/pytorch/issues/67172
+TEST(StartPort, OutOfRangeIsRefused) {  // BOOT-12
+    Job job(2, {"once"}, limited("127.0.0.1:123456"));
+    job.start();
+    for (int rank = 0; rank < 2; ++rank) {
+        EXPECT_EQ(job.rank(rank).wait(milliseconds(2000)), isthmusConfiguration);
+        EXPECT_THAT(lineOf(job.rank(rank), "failed "), HasSubstr("123456"));
+    }
+}
+
+void writeKey(const std::string& path, char digit) {
+    std::ofstream(path) << std::string(64, digit);
+    ASSERT_EQ(::chmod(path.c_str(), 0600), 0);
+}
+
+TEST(StartKey, ThatDiffersKeepsARankOut) {
+    const Folder folder;
+    writeKey(folder.path() + "/ours", 'a');
+    writeKey(folder.path() + "/theirs", 'b');
+    Variables variables = limited(onPort(freePort()));
+    variables["ISTHMUS_JOB_KEY_FILE"] = folder.path() + "/ours";
+    Job job(3, {"once"}, variables);
+    job.set(2, "ISTHMUS_JOB_KEY_FILE", folder.path() + "/theirs");
+    job.start();
+    EXPECT_EQ(job.rank(2).wait(milliseconds(4000)), isthmusConfiguration);
+    EXPECT_THAT(lineOf(job.rank(2), "failed "), HasSubstr("key"));
+    for (int rank = 0; rank < 2; ++rank) {
+        EXPECT_EQ(job.rank(rank).wait(milliseconds(4000)), isthmusTimeout);
+        EXPECT_THAT(lineOf(job.rank(rank), "failed "), HasSubstr("rank 2"));
+    }
+}
+
+TEST(StartKey, ThatAgreesLetsAllIn) {
+    const Folder folder;
+    writeKey(folder.path() + "/ours", 'a');
+    Variables variables = limited(onPort(freePort()));
+    variables["ISTHMUS_JOB_KEY_FILE"] = folder.path() + "/ours";
+    Job job(3, {"once"}, variables);
+    job.start();
+    for (int rank = 0; rank < 3; ++rank) EXPECT_EQ(job.rank(rank).wait(milliseconds(4000)), 0);
+}
+
+TEST(StartInterface, ThatDoesNotExistIsNamedWithThoseThatDo) {
+    Variables variables = limited();
+    variables["ISTHMUS_INTERFACE"] = "nope9";
+    Job job(2, {"once"}, variables);
+    job.start();
+    for (int rank = 0; rank < 2; ++rank) {
+        EXPECT_EQ(job.rank(rank).wait(milliseconds(4000)), isthmusConfiguration);
+        EXPECT_THAT(lineOf(job.rank(rank), "failed "), AllOf(HasSubstr("nope9"), HasSubstr("lo")));
+    }
+}
+
+}  // namespace
+}  // namespace isthmus::test
