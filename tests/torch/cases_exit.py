@@ -5,11 +5,13 @@ import re
 import subprocess
 import sys
 import tempfile
+import tomllib
 
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+# No import of isthmus: torch finds the backend by its name, as it does once the package is installed.
 BEGIN = """
 import os, sys, torch, torch.distributed as dist
-import isthmus.torch
-isthmus.torch.register()
 rank = int(sys.argv[1])
 dist.init_process_group("isthmus", init_method="file://" + sys.argv[2], rank=rank, world_size=2)
 mine = torch.full((10,), 1.0)
@@ -19,7 +21,7 @@ assert mine[0] == 2
 
 # name -> (code after the beginning, exit code, text that the last line of stderr must have)
 SCRIPTS = {
-    "exit: without destroy": ("", 0, None),
+    "exit: without destroy": ("assert dist.get_backend() == 'isthmus'", 0, None),
     "exit: sys.exit with calls and a callback pending": (
         "dist.all_reduce(torch.ones(9), async_op=True).get_future().then(lambda f: f.value())\n"
         "kept = dist.all_reduce(torch.ones(1 << 20), async_op=True)\n"
@@ -36,14 +38,31 @@ def _shared_memory():
     return {name for name in os.listdir("/dev/shm") if "isthmus" in name}
 
 
+def _pretend_installed(folder):
+    """What pip writes beside a package, for the entry points; the package itself is on the path."""
+    with open(os.path.join(ROOT, "pyproject.toml"), "rb") as file:
+        project = tomllib.load(file)["project"]
+    info = os.path.join(folder, f"isthmus-{project['version']}.dist-info")
+    os.mkdir(info)
+    with open(os.path.join(info, "METADATA"), "w") as file:
+        file.write(f"Metadata-Version: 2.1\nName: isthmus\nVersion: {project['version']}\n")
+    with open(os.path.join(info, "entry_points.txt"), "w") as file:
+        for group, entries in project["entry-points"].items():
+            lines = "".join(f"{name} = {place}\n" for name, place in entries.items())
+            file.write(f"[{group}]\n{lines}\n")
+
+
 def run(name):
     code, wanted, last = SCRIPTS[name]
     before = _shared_memory()
     with tempfile.TemporaryDirectory(prefix="isthmus-exit-") as folder:
+        _pretend_installed(folder)
+        paths = os.pathsep.join([folder, os.environ.get("PYTHONPATH", "")])
         command = [sys.executable, "-c", BEGIN + code]
         processes = [
             subprocess.Popen(
                 [*command, str(rank), os.path.join(folder, "rendezvous")],
+                env={**os.environ, "PYTHONPATH": paths},
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
                 text=True,
