@@ -5,6 +5,7 @@
 #include "comm/base/assert.hpp"
 #include "comm/engine/engine.hpp"
 #include "comm/engine/membership.hpp"
+#include "comm/reduce/reducer.hpp"
 
 namespace isthmus {
 
@@ -33,6 +34,7 @@ Execution::Execution(Membership& group, std::unique_ptr<CallRequest> call, std::
 
 Execution::~Execution() {
     ISTHMUS_ASSERT(pending_ == 0);
+    group_.engine().giveScratch(inputCopy_);
     group_.engine().giveScratch(scratch_);
     group_.engine().giveScratch(sharedBlock_);  // peers are done with it (exit closure)
 }
@@ -120,8 +122,12 @@ Status Execution::bind(Mapping mapping) {
     isStreaming_ = isStreaming_ && !plan_->usesMessages;
     input_ = call_->input;
     if (!plan_->plan.inPlaceSafe && call_->input == call_->output && call_->input != nullptr) {
-        inputCopy_.assign(call_->input, call_->input + extents_->inputBytes());
-        input_ = inputCopy_.data();
+        // From the pool, whose pages are present: fresh ones would cost more than the copy.
+        const auto block = group_.engine().takeScratch(extents_->inputBytes());
+        if (!block.ok()) return block.status();
+        inputCopy_ = *block;
+        copyBytes(inputCopy_.data, call_->input, extents_->inputBytes(), false);
+        input_ = inputCopy_.data;
     }
     ISTHMUS_TRY(grabScratch());
     runs_.resize(window_);

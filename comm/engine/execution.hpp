@@ -133,7 +133,7 @@ private:
     std::size_t sharedStride_ = 0;
     std::vector<std::size_t> scratchOffsets_;
     std::vector<std::size_t> sharedOffsets_;
-    std::vector<std::byte> inputCopy_;
+    ScratchPool::Block inputCopy_;  ///< of a call in place whose plan may not be
 
     int pending_ = 0;
     std::vector<StepOperation*> flying_;
