@@ -23,7 +23,7 @@ inline constexpr Knob kSelectorKnobs[] = {
      "more"},
     {"ISTHMUS_WINDOW", "3", Unit::kCount, "passes of one call that may be under way at once"},
     {"ISTHMUS_INLINE", "4K", Unit::kBytes,
-     "bytes of one rank up to which a call inside a node meets once only"},
+     "operand bytes up to which a call inside a node meets once only"},
 };
 
 /// What a call looks like to every one of its ranks. All fields are agreed inputs.

@@ -34,9 +34,9 @@ TEST(Select, InOneNodeIsInlineForTinyCallsAndDirectForOthers) {
     EXPECT_EQ(chosen(Collective::kAllReduce, 8, oneNode(4)).algorithm, "inline");
     EXPECT_EQ(chosen(Collective::kAllReduce, 4096, oneNode(4)).algorithm, "inline");
     EXPECT_EQ(chosen(Collective::kAllReduce, 4097, oneNode(4)).algorithm, "direct");
-    // What counts is what one rank puts in: 4 blocks of 4096.
-    EXPECT_EQ(chosen(Collective::kAllGather, 16384, oneNode(4)).algorithm, "inline");
-    EXPECT_EQ(chosen(Collective::kAllToAll, 16384, oneNode(4)).algorithm, "direct");
+    // What counts is the whole operand: a rank's slot has room for every block.
+    EXPECT_EQ(chosen(Collective::kAllGather, 4096, oneNode(4)).algorithm, "inline");
+    EXPECT_EQ(chosen(Collective::kAllGather, 4100, oneNode(4)).algorithm, "direct");
 }
 
 TEST(Select, CutsLargeCallsIntoSegments) {
