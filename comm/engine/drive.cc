@@ -135,7 +135,7 @@ bool Engine::drive(const std::function<bool()>& isOver, Time until, bool yieldsT
         if (idle(quiet, until)) continue;
         if (yieldsToCallers) return false;
         if (now() >= until) return isOver();
-        sleep(until);
+        sleep(isOver, until);
     }
     return true;
 }
@@ -181,14 +181,17 @@ void Engine::disarm() {
     for (const auto& transport : transports_) transport->wakeUp();
 }
 
-void Engine::sleep(Time until) {
+void Engine::sleep(const std::function<bool()>& isOver, Time until) {
     // Before arm() looks a last time: news that the progress thread takes from sleepSet_ is passed
     // on.
     isDriverAsleep_.store(true, std::memory_order_seq_cst);
     if (arm()) {
-        const Time next = std::min(nextEvent(), until);
-        ++counters_.sleeps;
-        sleepSet_.wait(next == Time::max() ? std::chrono::hours(1) : next - now());
+        // Again: what the last look changed may be no news to the Engine, yet end the wait.
+        if (!isOver()) {
+            const Time next = std::min(nextEvent(), until);
+            ++counters_.sleeps;
+            sleepSet_.wait(next == Time::max() ? std::chrono::hours(1) : next - now());
+        }
         disarm();
     }
     isDriverAsleep_.store(false, std::memory_order_relaxed);

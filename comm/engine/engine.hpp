@@ -134,7 +134,7 @@ private:
     void release();
     bool drive(const std::function<bool()>& isOver, Time until, bool yieldsToCallers);
     bool idle(int& quiet, Time until);
-    void sleep(Time until);
+    void sleep(const std::function<bool()>& isOver, Time until);
     bool arm();
     void disarm();
     Time nextEvent() const;

@@ -57,17 +57,22 @@ void ShmLink::failed(const Status& why) {
     endpoint_.fail(Status(why.code(), name_ + ": " + why.what()));
 }
 
-void ShmLink::pollConnecting() {
+bool ShmLink::pollConnecting() {
     auto outcome = connecting_->poll(shared_.now);
-    if (!outcome.has_value()) return;
+    if (!outcome.has_value()) return false;
     connecting_.reset();
-    if (!outcome->ok()) {
+    connected(std::move(*outcome));
+    return true;
+}
+
+void ShmLink::connected(Result<UniqueFd> socket) {
+    if (!socket.ok()) {
         // It may have gone in order, and its goodbye be in the ring that we map already.
-        const bool isLost = outcome->status().code() == Status::Code::kPeerLost;
+        const bool isLost = socket.status().code() == Status::Code::kPeerLost;
         if (isLost && reader_ != nullptr && !hasInEnded_) return;
-        return failed(outcome->status());
+        return failed(socket.status());
     }
-    watch(out_, std::move(**outcome));
+    watch(out_, std::move(*socket));
     openIfReady();
 }
 
@@ -129,7 +134,7 @@ void ShmLink::unwatch(ShmSocket& socket) {
 
 int ShmLink::lookAtSockets() {
     int count = 0;
-    if (connecting_ != nullptr && !endpoint_.isGone()) pollConnecting();
+    if (connecting_ != nullptr && !endpoint_.isGone() && pollConnecting()) ++count;
     for (ShmSocket* const socket : {&out_, &in_}) {
         if (!std::exchange(socket->hasHappened, false) || !socket->fd.isOpen()) continue;
         ++count;

@@ -61,7 +61,8 @@ public:
 
 private:
     void openIfReady();
-    void pollConnecting();
+    bool pollConnecting();
+    void connected(Result<UniqueFd> socket);
     void socketEnded(ShmSocket& socket);
     std::size_t write();
     std::size_t read();
