@@ -72,7 +72,6 @@ Status Execution::enter() {
                             : kNotMapped;
     slot.sequence.store(sequence_ + 1, std::memory_order_release);
     group_.ringNode();
-    hasEntered_ = true;
     return {};
 }
 

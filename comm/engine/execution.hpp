@@ -107,7 +107,6 @@ private:
     int lane_;
     CallFingerprint fingerprint_;
 
-    bool hasEntered_ = false;
     bool isDone_ = false;
     bool isStopped_ = false;
     bool isStreaming_ = false;
