@@ -172,8 +172,8 @@ std::uint64_t segmentBytesFor(const CallShape& call, const Layout& layout,
                               const SelectorOptions& options) {
     constexpr std::uint64_t kLeast = 256 << 10;
     const auto most = static_cast<std::uint64_t>(std::max<std::int64_t>(options.segmentBytes, 1));
-    // Inside one node nothing waits for a wire; what counts is that the scratch of a window stays in
-    // a core's L2 cache (512 KB to 2 MB).
+    // Inside one node nothing waits for a wire; what counts is that the scratch of a window stays
+    // in a core's L2 cache (512 KB to 2 MB).
     if (layout.nodes.size() < 2) return std::max<std::uint64_t>(most / 4, 1);
     return std::min(most, std::max(kLeast, call.bytes / 4));
 }

@@ -2,10 +2,14 @@
  *
  * Names and argument order are NCCL's with our prefix; two arguments come last instead of a stream:
  * `options` (NULL: defaults) and `request` (NULL: block until done; else return at once).
- * Counts are elements, sizes are bytes, times are milliseconds. Ranks are ranks of the communicator.
- * Buffers: any memory; memory of isthmusMemAlloc is shared with the ranks of this node without copies.
- * A buffer belongs to the library from the call until the call is done, well or badly.
+ *
+ * Counts are elements, sizes are bytes, times are milliseconds. Ranks are the communicator's.
+ *
+ * Buffers: any memory; memory of isthmusMemAlloc is shared with the ranks of this node without
+ * copies. A buffer belongs to the library from the call until the call is done, well or badly.
+ *
  * Threads: any; calls on one communicator come in the same order on every rank.
+ *
  * Errors: the code is returned, the text is isthmusGetLastError() on the same thread. */
 #ifndef ISTHMUS_H
 #define ISTHMUS_H
@@ -76,171 +80,206 @@ typedef enum {
 typedef struct isthmusComm* isthmusComm_t;
 typedef struct isthmusRequest* isthmusRequest_t;
 
-/* Any rank makes one, all ranks get the same bytes by any means; it also carries the job's secret key. */
+/* Any rank makes one, all ranks get the same bytes by any means; it carries the job's key. */
 #define ISTHMUS_UNIQUE_ID_BYTES 128
 typedef struct {
     char internal[ISTHMUS_UNIQUE_ID_BYTES];
 } isthmusUniqueId;
 
-/* How a communicator is made. Initialise with ISTHMUS_CONFIG_INITIALIZER; zero fields mean defaults. */
+/* How a communicator is made. Begin with ISTHMUS_CONFIG_INITIALIZER; zero fields mean defaults. */
 typedef struct {
-    size_t size;           /* sizeof(isthmusConfig_t): lets later versions add fields */
-    const char* name;      /* for messages and traces; copied; NULL: "comm" and a number */
-    int64_t timeout_ms;    /* of one call, and of making the communicator; 0: ISTHMUS_TIMEOUT */
-    int lazy;              /* 1: do not wait for the peers now but at the first call */
-    const int* globalRanks; /* nranks entries for messages: rank -> rank of the whole job; copied; NULL: same */
+    size_t size;            /* sizeof(isthmusConfig_t): lets later versions add fields */
+    const char* name;       /* for messages and traces; copied; NULL: "comm" and a number */
+    int64_t timeout_ms;     /* of one call, and of making the communicator; 0: ISTHMUS_TIMEOUT */
+    int lazy;               /* 1: do not wait for the peers now but at the first call */
+    const int* globalRanks; /* for messages: nranks ranks of the whole job; copied; NULL: same */
 } isthmusConfig_t;
+/* clang-format off */
 #define ISTHMUS_CONFIG_INITIALIZER {sizeof(isthmusConfig_t), NULL, 0, 0, NULL}
+/* clang-format on */
 
-/* How one call behaves. Initialise with ISTHMUS_CALL_OPTIONS_INITIALIZER; zero fields mean defaults. */
+/* How one call behaves. Begin with ISTHMUS_CALL_OPTIONS_INITIALIZER; zero fields mean defaults. */
 typedef struct {
     size_t size;           /* sizeof(isthmusCallOptions_t) */
     int64_t timeout_ms;    /* 0: the communicator's */
     int priority;          /* 0 (first) to 7 (last); orders sending only */
     const char* name;      /* for messages; copied */
-    const char* algorithm; /* a name that `isthmus explain` lists; must agree on all ranks; NULL: chosen */
+    const char* algorithm; /* one of `isthmus explain`, the same on all ranks; NULL: chosen */
 } isthmusCallOptions_t;
+/* clang-format off */
 #define ISTHMUS_CALL_OPTIONS_INITIALIZER {sizeof(isthmusCallOptions_t), 0, 0, NULL, NULL}
+/* clang-format on */
 
 /* ---- version, errors ---- */
 ISTHMUS_API isthmusResult_t isthmusGetVersion(int* version);
 ISTHMUS_API const char* isthmusGetErrorString(isthmusResult_t result);
-/* Text of the last failure on this thread; "" when there was none. `comm` is ignored (NCCL's signature). */
+/* Text of the last failure on this thread; "" without one. `comm` is ignored (NCCL's signature). */
 ISTHMUS_API const char* isthmusGetLastError(isthmusComm_t comm);
 
 /* ---- communicators ---- */
 ISTHMUS_API isthmusResult_t isthmusGetUniqueId(isthmusUniqueId* id);
-/* Collective. Rank by unique id, NCCL's way. The maker of the id must stay alive until all have joined. */
-ISTHMUS_API isthmusResult_t isthmusCommInitRank(isthmusComm_t* comm, int nranks, isthmusUniqueId id, int rank);
-ISTHMUS_API isthmusResult_t isthmusCommInitRankConfig(isthmusComm_t* comm, int nranks, isthmusUniqueId id, int rank,
+/* Collective. Rank by unique id, NCCL's way. The id's maker stays alive until all have joined. */
+ISTHMUS_API isthmusResult_t isthmusCommInitRank(isthmusComm_t* comm, int nranks, isthmusUniqueId id,
+                                                int rank);
+ISTHMUS_API isthmusResult_t isthmusCommInitRankConfig(isthmusComm_t* comm, int nranks,
+                                                      isthmusUniqueId id, int rank,
                                                       const isthmusConfig_t* config);
-/* Collective. Reads isthmus run, torchrun, Open MPI, MPICH/PMI or Slurm variables; alone: one rank. */
+/* Collective. Reads variables of isthmus run, torchrun, Open MPI, MPICH/PMI or Slurm; alone, it
+ * makes a world of one rank. */
 ISTHMUS_API isthmusResult_t isthmusCommInitEnv(isthmusComm_t* comm, const isthmusConfig_t* config);
-/* Collective. `allgather` moves `bytes` bytes of each rank into recv[nranks * bytes] and returns 0 when it did;
- * called a few times from inside this function, on this thread. */
+/* Collective. `allgather` moves `bytes` bytes of each rank into recv[nranks * bytes] and returns 0
+ * when it did; called a few times from inside this function, on this thread. */
 typedef int (*isthmusAllGatherFn)(const void* send, void* recv, size_t bytes, void* context);
 ISTHMUS_API isthmusResult_t isthmusCommInitAllGather(isthmusComm_t* comm, int nranks, int rank,
                                                      isthmusAllGatherFn allgather, void* context,
                                                      const isthmusConfig_t* config);
-/* Collective. A key-value store of the caller. Functions return 0 when they did it, 1 for "not there yet"
- * (get after its limit; has), anything else for failure. `get` hands the bytes to `sink` before it returns.
- * The store must stay usable until the communicator is destroyed when config->lazy is set. */
+/* Collective. A key-value store of the caller. Functions return 0 when they did it, 1 for "not
+ * there yet" (get after its limit; has), anything else for failure. `get` hands the bytes to `sink`
+ * before it returns. The store must stay usable until the communicator is destroyed when
+ * config->lazy is set. */
 typedef void (*isthmusBytesSink)(void* sinkContext, const void* data, size_t bytes);
 typedef struct {
     size_t size; /* sizeof(isthmusStoreCallbacks_t) */
     int (*set)(void* context, const char* key, const void* data, size_t bytes);
-    int (*get)(void* context, const char* key, int64_t limit_ms, isthmusBytesSink sink, void* sinkContext);
+    int (*get)(void* context, const char* key, int64_t limit_ms, isthmusBytesSink sink,
+               void* sinkContext);
     int (*has)(void* context, const char* key);
     int (*erase)(void* context, const char* key); /* may be NULL */
-    void (*release)(void* context);               /* called once when the library lets go of it; may be NULL */
+    void (*release)(void* context);               /* the last call of all; may be NULL */
 } isthmusStoreCallbacks_t;
 ISTHMUS_API isthmusResult_t isthmusCommInitStore(isthmusComm_t* comm, int nranks, int rank,
-                                                 const isthmusStoreCallbacks_t* store, void* context,
-                                                 const isthmusConfig_t* config);
-/* Collective over `comm`. Ranks of one color >= 0 form a communicator ordered by (key, rank); color < 0: *newcomm
- * is NULL. */
-ISTHMUS_API isthmusResult_t isthmusCommSplit(isthmusComm_t comm, int color, int key, isthmusComm_t* newcomm,
-                                             const isthmusConfig_t* config);
-/* Waits for this rank's calls in flight (with the communicator's timeout), then frees it. Not collective. */
+                                                 const isthmusStoreCallbacks_t* store,
+                                                 void* context, const isthmusConfig_t* config);
+/* Collective over `comm`. Ranks of one color >= 0 form a communicator, ordered by (key, rank); with
+ * a color < 0 *newcomm is NULL. */
+ISTHMUS_API isthmusResult_t isthmusCommSplit(isthmusComm_t comm, int color, int key,
+                                             isthmusComm_t* newcomm, const isthmusConfig_t* config);
+/* Waits for this rank's calls in flight (with the communicator's timeout), then frees it. Not
+ * collective. */
 ISTHMUS_API isthmusResult_t isthmusCommDestroy(isthmusComm_t comm);
-/* Fails every call in flight here and, by a message, on the other ranks. Local, immediate, any thread. */
+/* Fails every call in flight, here and by a message elsewhere. Local, immediate, any thread. */
 ISTHMUS_API isthmusResult_t isthmusCommAbort(isthmusComm_t comm);
 /* isthmusSuccess while healthy, else the first cause, whose text is then isthmusGetLastError(). */
-ISTHMUS_API isthmusResult_t isthmusCommGetAsyncError(isthmusComm_t comm, isthmusResult_t* asyncError);
+ISTHMUS_API isthmusResult_t isthmusCommGetAsyncError(isthmusComm_t comm,
+                                                     isthmusResult_t* asyncError);
 ISTHMUS_API isthmusResult_t isthmusCommCount(isthmusComm_t comm, int* count);
 ISTHMUS_API isthmusResult_t isthmusCommUserRank(isthmusComm_t comm, int* rank);
-/* Which node each rank is on: nodes[nranks], numbered from 0 by first rank. Completes a lazy communicator. */
+/* The node of each rank: nodes[nranks], from 0 by first rank. Completes a lazy communicator. */
 ISTHMUS_API isthmusResult_t isthmusCommNodes(isthmusComm_t comm, int* nodes);
-/* Bytes that this process sent to and received from other nodes since it started (payload, then with frame
- * headers). */
+/* Bytes that this process sent to and received from other nodes since it started (payload, then
+ * with frame headers). */
 typedef struct {
     size_t size; /* sizeof(isthmusWireCounters_t) */
     uint64_t sent_payload, received_payload;
     uint64_t sent_total, received_total;
 } isthmusWireCounters_t;
-ISTHMUS_API isthmusResult_t isthmusWireCounters(isthmusComm_t comm, isthmusWireCounters_t* counters);
+ISTHMUS_API isthmusResult_t isthmusWireCounters(isthmusComm_t comm,
+                                                isthmusWireCounters_t* counters);
 
 /* ---- memory ---- */
-/* Memory that the ranks of this node map; 64-byte aligned, zero-filled. Freed by isthmusMemFree only. */
+/* Memory that the ranks of this node map; 64-byte aligned, zeros. Only isthmusMemFree frees it. */
 ISTHMUS_API isthmusResult_t isthmusMemAlloc(void** pointer, size_t bytes);
 ISTHMUS_API isthmusResult_t isthmusMemFree(void* pointer);
 
 /* ---- collectives ----
- * In place: all-reduce, broadcast, reduce: send == recv; all-gather, gather: send == recv + rank * count;
- * reduce-scatter, scatter: recv == send + rank * count (elements); all-to-all: send == recv.
- * Otherwise buffers do not overlap. A count of 0 is legal and still keeps its place in the order. */
+ * In place: send == recv for all-reduce, broadcast, reduce, all-to-all; send == recv + rank * count
+ * for all-gather, gather; recv == send + rank * count (elements) for reduce-scatter, scatter.
+ * Otherwise buffers do not overlap. A count of 0 is legal and keeps its place in the order. */
 ISTHMUS_API isthmusResult_t isthmusAllReduce(const void* sendbuff, void* recvbuff, size_t count,
-                                             isthmusDataType_t datatype, isthmusRedOp_t op, isthmusComm_t comm,
-                                             const isthmusCallOptions_t* options, isthmusRequest_t* request);
+                                             isthmusDataType_t datatype, isthmusRedOp_t op,
+                                             isthmusComm_t comm,
+                                             const isthmusCallOptions_t* options,
+                                             isthmusRequest_t* request);
 ISTHMUS_API isthmusResult_t isthmusBroadcast(const void* sendbuff, void* recvbuff, size_t count,
-                                             isthmusDataType_t datatype, int root, isthmusComm_t comm,
-                                             const isthmusCallOptions_t* options, isthmusRequest_t* request);
+                                             isthmusDataType_t datatype, int root,
+                                             isthmusComm_t comm,
+                                             const isthmusCallOptions_t* options,
+                                             isthmusRequest_t* request);
 ISTHMUS_API isthmusResult_t isthmusReduce(const void* sendbuff, void* recvbuff, size_t count,
-                                          isthmusDataType_t datatype, isthmusRedOp_t op, int root, isthmusComm_t comm,
-                                          const isthmusCallOptions_t* options, isthmusRequest_t* request);
+                                          isthmusDataType_t datatype, isthmusRedOp_t op, int root,
+                                          isthmusComm_t comm, const isthmusCallOptions_t* options,
+                                          isthmusRequest_t* request);
 ISTHMUS_API isthmusResult_t isthmusAllGather(const void* sendbuff, void* recvbuff, size_t sendcount,
                                              isthmusDataType_t datatype, isthmusComm_t comm,
-                                             const isthmusCallOptions_t* options, isthmusRequest_t* request);
-ISTHMUS_API isthmusResult_t isthmusReduceScatter(const void* sendbuff, void* recvbuff, size_t recvcount,
-                                                 isthmusDataType_t datatype, isthmusRedOp_t op, isthmusComm_t comm,
-                                                 const isthmusCallOptions_t* options, isthmusRequest_t* request);
+                                             const isthmusCallOptions_t* options,
+                                             isthmusRequest_t* request);
+ISTHMUS_API isthmusResult_t isthmusReduceScatter(const void* sendbuff, void* recvbuff,
+                                                 size_t recvcount, isthmusDataType_t datatype,
+                                                 isthmusRedOp_t op, isthmusComm_t comm,
+                                                 const isthmusCallOptions_t* options,
+                                                 isthmusRequest_t* request);
 /* `count` elements to, and from, each rank. */
 ISTHMUS_API isthmusResult_t isthmusAlltoAll(const void* sendbuff, void* recvbuff, size_t count,
                                             isthmusDataType_t datatype, isthmusComm_t comm,
-                                            const isthmusCallOptions_t* options, isthmusRequest_t* request);
+                                            const isthmusCallOptions_t* options,
+                                            isthmusRequest_t* request);
 ISTHMUS_API isthmusResult_t isthmusGather(const void* sendbuff, void* recvbuff, size_t count,
                                           isthmusDataType_t datatype, int root, isthmusComm_t comm,
-                                          const isthmusCallOptions_t* options, isthmusRequest_t* request);
+                                          const isthmusCallOptions_t* options,
+                                          isthmusRequest_t* request);
 ISTHMUS_API isthmusResult_t isthmusScatter(const void* sendbuff, void* recvbuff, size_t count,
                                            isthmusDataType_t datatype, int root, isthmusComm_t comm,
-                                           const isthmusCallOptions_t* options, isthmusRequest_t* request);
+                                           const isthmusCallOptions_t* options,
+                                           isthmusRequest_t* request);
 ISTHMUS_API isthmusResult_t isthmusBarrier(isthmusComm_t comm, const isthmusCallOptions_t* options,
                                            isthmusRequest_t* request);
-/* v-forms: counts and displacements in elements, arrays of nranks entries, copied by the call. Recv counts of
- * all-gather and counts of reduce-scatter are the same on every rank; sendcounts[q] here equals recvcounts[me]
- * at q for all-to-all. displs NULL: packed in rank order. */
-ISTHMUS_API isthmusResult_t isthmusAllGatherV(const void* sendbuff, size_t sendcount, void* recvbuff,
-                                              const size_t* recvcounts, const size_t* displs,
-                                              isthmusDataType_t datatype, isthmusComm_t comm,
-                                              const isthmusCallOptions_t* options, isthmusRequest_t* request);
-ISTHMUS_API isthmusResult_t isthmusReduceScatterV(const void* sendbuff, void* recvbuff, const size_t* recvcounts,
-                                                  isthmusDataType_t datatype, isthmusRedOp_t op, isthmusComm_t comm,
-                                                  const isthmusCallOptions_t* options, isthmusRequest_t* request);
-ISTHMUS_API isthmusResult_t isthmusAlltoAllV(const void* sendbuff, const size_t* sendcounts, const size_t* sdispls,
-                                             void* recvbuff, const size_t* recvcounts, const size_t* rdispls,
+/* v-forms: counts and displacements in elements, arrays of nranks entries, copied by the call. Recv
+ * counts of all-gather and counts of reduce-scatter are the same on every rank; sendcounts[q] here
+ * equals recvcounts[me] at q for all-to-all. displs NULL: packed in rank order. */
+ISTHMUS_API isthmusResult_t isthmusAllGatherV(const void* sendbuff, size_t sendcount,
+                                              void* recvbuff, const size_t* recvcounts,
+                                              const size_t* displs, isthmusDataType_t datatype,
+                                              isthmusComm_t comm,
+                                              const isthmusCallOptions_t* options,
+                                              isthmusRequest_t* request);
+ISTHMUS_API isthmusResult_t isthmusReduceScatterV(const void* sendbuff, void* recvbuff,
+                                                  const size_t* recvcounts,
+                                                  isthmusDataType_t datatype, isthmusRedOp_t op,
+                                                  isthmusComm_t comm,
+                                                  const isthmusCallOptions_t* options,
+                                                  isthmusRequest_t* request);
+ISTHMUS_API isthmusResult_t isthmusAlltoAllV(const void* sendbuff, const size_t* sendcounts,
+                                             const size_t* sdispls, void* recvbuff,
+                                             const size_t* recvcounts, const size_t* rdispls,
                                              isthmusDataType_t datatype, isthmusComm_t comm,
-                                             const isthmusCallOptions_t* options, isthmusRequest_t* request);
+                                             const isthmusCallOptions_t* options,
+                                             isthmusRequest_t* request);
 
 /* ---- point to point ---- */
 #define ISTHMUS_ANY_SOURCE (-1)
-/* `tag` >= 0. A send meets the next receive of the same (source, tag); sizes must agree. Sends and receives are
- * not ordered with collectives nor with other tags or peers. */
-ISTHMUS_API isthmusResult_t isthmusSend(const void* sendbuff, size_t count, isthmusDataType_t datatype, int peer,
-                                        int tag, isthmusComm_t comm, const isthmusCallOptions_t* options,
+/* `tag` >= 0. A send meets the next receive of the same (source, tag); sizes must agree. Sends and
+ * receives are not ordered with collectives nor with other tags or peers. */
+ISTHMUS_API isthmusResult_t isthmusSend(const void* sendbuff, size_t count,
+                                        isthmusDataType_t datatype, int peer, int tag,
+                                        isthmusComm_t comm, const isthmusCallOptions_t* options,
                                         isthmusRequest_t* request);
 /* `source` (may be NULL) is written before the request is done: the rank it came from. */
-ISTHMUS_API isthmusResult_t isthmusRecv(void* recvbuff, size_t count, isthmusDataType_t datatype, int peer, int tag,
-                                        int* source, isthmusComm_t comm, const isthmusCallOptions_t* options,
+ISTHMUS_API isthmusResult_t isthmusRecv(void* recvbuff, size_t count, isthmusDataType_t datatype,
+                                        int peer, int tag, int* source, isthmusComm_t comm,
+                                        const isthmusCallOptions_t* options,
                                         isthmusRequest_t* request);
-/* Calls between start and end are begun together at the end; blocking calls among them have finished when
- * isthmusGroupEnd returns. Per thread; nests. */
+/* Calls between start and end are begun together at the end; blocking calls among them have
+ * finished when isthmusGroupEnd returns. Per thread; nests. */
 ISTHMUS_API isthmusResult_t isthmusGroupStart(void);
 ISTHMUS_API isthmusResult_t isthmusGroupEnd(void);
 
 /* ---- requests ----
- * Test and Wait return the call's result once it is done, free the request and set it to NULL; a NULL request is
- * done. *done tells Test's caller whether it was. Wait returns isthmusTimeout after `timeout_ms` (< 0: until the
- * call's own deadline) and leaves the request valid. */
+ * Test and Wait return the call's result once it is done, free the request and set it to NULL; a
+ * NULL request is done. *done tells Test's caller whether it was. Wait returns isthmusTimeout after
+ * `timeout_ms` (< 0: until the call's own deadline) and leaves the request valid. */
 ISTHMUS_API isthmusResult_t isthmusTest(isthmusRequest_t* request, int* done);
 ISTHMUS_API isthmusResult_t isthmusWait(isthmusRequest_t* request, int64_t timeout_ms);
-ISTHMUS_API isthmusResult_t isthmusWaitAll(size_t requests, isthmusRequest_t* array, int64_t timeout_ms);
-/* Runs `callback` once on the library's thread when the call is done (or at once on this one if it already is).
- * `text` is valid during the callback only. The callback must not wait for calls. */
+ISTHMUS_API isthmusResult_t isthmusWaitAll(size_t requests, isthmusRequest_t* array,
+                                           int64_t timeout_ms);
+/* Runs `callback` once on the library's thread when the call is done (or at once on this one if it
+ * already is). `text` is valid during the callback only. The callback must not wait for calls. */
 typedef void (*isthmusCallback)(isthmusResult_t result, const char* text, void* context);
-ISTHMUS_API isthmusResult_t isthmusOnComplete(isthmusRequest_t request, isthmusCallback callback, void* context);
+ISTHMUS_API isthmusResult_t isthmusOnComplete(isthmusRequest_t request, isthmusCallback callback,
+                                              void* context);
 /* Lets go of a request without waiting; the call goes on. */
 ISTHMUS_API isthmusResult_t isthmusRequestFree(isthmusRequest_t* request);
-/* Moves everything forward once, from this thread. For event loops of the caller: poll isthmusEventFd, then this. */
+/* Moves everything forward once, from this thread. For event loops of the caller: poll
+ * isthmusEventFd, then this. */
 ISTHMUS_API isthmusResult_t isthmusProgress(isthmusComm_t comm);
 /* A descriptor that is readable when a call may have finished; owned by the library. */
 ISTHMUS_API isthmusResult_t isthmusEventFd(isthmusComm_t comm, int* fd);

@@ -8,8 +8,8 @@
 
 namespace isthmus::conformance {
 
-/// The value that rank `rank` gives at `index`: small integers, exact in every type and in every sum of a few ranks,
-/// different for neighbours.
+/// The value that rank `rank` gives at `index`: small integers, exact in every type and in every
+/// sum of a few ranks, different for neighbours.
 inline std::int64_t valueOf(int rank, std::size_t index) {
     return static_cast<std::int64_t>((index * 7 + static_cast<std::size_t>(rank) * 3) % 5);
 }
@@ -17,12 +17,14 @@ inline std::int64_t valueOf(int rank, std::size_t index) {
 /// Guarded memory: 64 bytes of 0xA5 before and after the part in use.
 class GuardedBuffer {
 public:
-    GuardedBuffer(std::size_t bytes, std::byte fill) : bytes_(bytes), own_(bytes + 2 * kGuard, kMark) {
+    GuardedBuffer(std::size_t bytes, std::byte fill)
+        : bytes_(bytes), own_(bytes + 2 * kGuard, kMark) {
         base_ = own_.data();
         std::fill(data(), data() + bytes, fill);
     }
     /// In memory that the caller brings (an arena), of bytes + 128.
-    GuardedBuffer(std::byte* memory, std::size_t bytes, std::byte fill) : bytes_(bytes), base_(memory) {
+    GuardedBuffer(std::byte* memory, std::size_t bytes, std::byte fill)
+        : bytes_(bytes), base_(memory) {
         std::fill(base_, base_ + bytes + 2 * kGuard, kMark);
         std::fill(data(), data() + bytes, fill);
     }

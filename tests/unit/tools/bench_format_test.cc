@@ -62,22 +62,23 @@ TEST(NcclHead, StandsOverTheColumns) {
     head.warmups = 1;
     head.checks = 1;
     head.ranks = {{0, 4242, 0, 0, "alpha"}, {1, 17, 1, 0, "beta"}};
-    EXPECT_EQ(headText(BenchFormat::kNccl, head),
-              "# isthmus version 0.1.0, columns of nccl-tests 2.19.6\n"
-              "# Collective test starting: all_reduce\n"
-              "# nThread 1 nGpus 1 minBytes 8 maxBytes 1024 step: 2(factor) warmup iters: 1 iters: "
-              "20 agg iters: 1 validation: 1 graph: 0 unalign: 0\n"
-              "#\n"
-              "# Using devices\n"
-              "#  Rank  0 Group  0 Pid   4242 on      alpha device  0 [0000:00:00] node 0\n"
-              "#  Rank  1 Group  0 Pid     17 on       beta device  0 [0000:00:00] node 1\n"
-              "#\n"
-              "#                                                              out-of-place          "
-              "             in-place          \n"
-              "#       size         count      type   redop    root     time   algbw   busbw  "
-              "#wrong     time   algbw   busbw  #wrong \n"
-              "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)      "
-              "       (us)  (GB/s)  (GB/s)         \n");
+    EXPECT_EQ(
+        headText(BenchFormat::kNccl, head),
+        "# isthmus version 0.1.0, columns of nccl-tests 2.19.6\n"
+        "# Collective test starting: all_reduce\n"
+        "# nThread 1 nGpus 1 minBytes 8 maxBytes 1024 step: 2(factor) warmup iters: 1 iters: "
+        "20 agg iters: 1 validation: 1 graph: 0 unalign: 0\n"
+        "#\n"
+        "# Using devices\n"
+        "#  Rank  0 Group  0 Pid   4242 on      alpha device  0 [0000:00:00] node 0\n"
+        "#  Rank  1 Group  0 Pid     17 on       beta device  0 [0000:00:00] node 1\n"
+        "#\n"
+        "#                                                              out-of-place          "
+        "             in-place          \n"
+        "#       size         count      type   redop    root     time   algbw   busbw  "
+        "#wrong     time   algbw   busbw  #wrong \n"
+        "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)      "
+        "       (us)  (GB/s)  (GB/s)         \n");
 }
 
 TEST(NcclFoot, CountsWrongValuesAndAveragesBandwidth) {
