@@ -2,13 +2,52 @@
 
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 
+#include "comm/transport/shm/shm_transport.hpp"
+#include "comm/transport/tcp/tcp_transport.hpp"
+
 namespace isthmus {
 
+namespace {
+
+/// A transport that reaches some processes only, as one does that ends at the edge of its node.
+class ConfinedTransport final : public Transport {
+public:
+    ConfinedTransport(std::unique_ptr<Transport> transport, std::vector<ProcessId> reachable)
+        : transport_(std::move(transport)), reachable_(std::move(reachable)) {}
+
+    std::string_view name() const override { return transport_->name(); }
+    Bytes address() const override { return transport_->address(); }
+    Result<Endpoint*> endpoint(const ProcessId& peer, const Bytes& address) override {
+        if (std::find(reachable_.begin(), reachable_.end(), peer) == reachable_.end()) {
+            return Status(Status::Code::kUnsupported, "the peer is on another node");
+        }
+        return transport_->endpoint(peer, address);
+    }
+    int progress(Time now) override { return transport_->progress(now); }
+    bool prepareSleep() override { return transport_->prepareSleep(); }
+    void wakeUp() override { transport_->wakeUp(); }
+    Time nextEvent() const override { return transport_->nextEvent(); }
+    void close(Time deadline) override { transport_->close(deadline); }
+
+private:
+    std::unique_ptr<Transport> transport_;
+    std::vector<ProcessId> reachable_;
+};
+
+// Test programs that run beside each other are never confused.
+ProcessId processOf(Rank rank) {
+    return {0x15711u + (static_cast<std::uint64_t>(::getpid()) << 32),
+            static_cast<std::uint64_t>(rank)};
+}
+
+}  // namespace
+
 LocalJob::LocalJob(std::vector<int> nodeOfRank,
-                   const std::vector<std::pair<std::string, std::string>>& options)
+                   const std::vector<std::pair<std::string, std::string>>& options, Wires wires)
     : nodeOfRank_(std::move(nodeOfRank)) {
     Options settings = Options::defaults(allKnobs());
     (void)settings.set("ISTHMUS_ARENA", "256M", "test").ok();
@@ -21,23 +60,44 @@ LocalJob::LocalJob(std::vector<int> nodeOfRank,
     for (int node = 0; node < nodes; ++node) inside_.push_back(std::make_unique<InprocFabric>());
     for (int rank = 0; rank < ranks(); ++rank) {
         EngineConfig config;
-        config.self = {0x15711u, static_cast<std::uint64_t>(rank)};
+        config.self = processOf(rank);
         config.clock = &clock_;
         config.ranksOnNode = ranks();
         config.cpus = 2;
         auto made = Runtime::make(settings, config, [&](Runtime& runtime) {
-            Engine& engine = runtime.engine();
-            const ProcessId self = engine.config().self;
-            runtime.addTransport(inside_[nodeOfRank_[rank]]->makeTransport(
-                                     self, &runtime.arena(), engine.sleepSet(), engine),
-                                 Runtime::Reach::kInsideNode);
-            runtime.addTransport(between_.makeTransport(self, nullptr, engine.sleepSet(), engine),
-                                 Runtime::Reach::kBetweenNodes);
-            return Status();
+            return addTransports(runtime, rank, wires);
         });
         EXPECT_TRUE(made.ok()) << made.status().what();
         runtimes_.push_back(std::move(*made));
     }
+}
+
+Status LocalJob::addTransports(Runtime& runtime, Rank rank, Wires wires) {
+    Engine& engine = runtime.engine();
+    const ProcessId self = engine.config().self;
+    if (wires == Wires::kInproc) {
+        runtime.addTransport(inside_[nodeOfRank_[rank]]->makeTransport(self, &runtime.arena(),
+                                                                       engine.sleepSet(), engine),
+                             Runtime::Reach::kInsideNode);
+        runtime.addTransport(between_.makeTransport(self, nullptr, engine.sleepSet(), engine),
+                             Runtime::Reach::kBetweenNodes);
+        return {};
+    }
+    const JobKey key = JobKey::derivedFrom("local job");
+    auto inside = makeShmTransport({}, self, key, engine.sleepSet(), engine, runtime.arena());
+    if (!inside.ok()) return inside.status();
+    std::vector<ProcessId> node;
+    for (Rank other = 0; other < ranks(); ++other) {
+        if (nodeOfRank_[other] == nodeOfRank_[rank]) node.push_back(processOf(other));
+    }
+    runtime.addTransport(std::make_unique<ConfinedTransport>(std::move(*inside), std::move(node)),
+                         Runtime::Reach::kInsideNode);
+    TcpOptions tcp;
+    tcp.cards = {{"lo", "127.0.0.1"}};
+    auto between = makeTcpTransport(tcp, self, key, engine.sleepSet(), engine);
+    if (!between.ok()) return between.status();
+    runtime.addTransport(std::move(*between), Runtime::Reach::kBetweenNodes);
+    return {};
 }
 
 LocalJob::~LocalJob() = default;

@@ -18,9 +18,14 @@ namespace isthmus {
 /// asked: ranks of one node map each other's arenas, ranks of different nodes have messages only.
 class LocalJob {
 public:
+    /// What carries bytes: function calls, or what a real job has (shared memory inside a node, TCP
+    /// over loopback between nodes).
+    enum class Wires : std::uint8_t { kInproc, kReal };
+
     /// `nodeOfRank[r]`: any numbers.
     explicit LocalJob(std::vector<int> nodeOfRank,
-                      const std::vector<std::pair<std::string, std::string>>& options = {});
+                      const std::vector<std::pair<std::string, std::string>>& options = {},
+                      Wires wires = Wires::kInproc);
     ~LocalJob();
 
     int ranks() const { return static_cast<int>(nodeOfRank_.size()); }
@@ -31,6 +36,8 @@ public:
     void run(const std::function<void(Rank, Communicator&)>& body, CommunicatorConfig config = {});
 
 private:
+    Status addTransports(Runtime& runtime, Rank rank, Wires wires);
+
     std::vector<int> nodeOfRank_;
     SteadyClock clock_;
     std::vector<std::unique_ptr<InprocFabric>> inside_;

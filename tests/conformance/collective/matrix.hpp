@@ -1,0 +1,46 @@
+#pragma once
+
+#include <vector>
+
+#include "tests/conformance/collective/trial.hpp"
+
+namespace isthmus::conformance {
+
+/// Operand sizes of the matrix; "segment" is what one pass of a plan moves.
+enum class Size : std::uint8_t {
+    kNothing,
+    kOne,
+    kSeventeen,
+    k4097,
+    kSegmentLessOne,
+    kSegment,
+    kSegmentAndOne,
+    kThreeSegmentsAndFive,
+};
+inline constexpr int kSizes = 8;
+
+/// One cell of types x operators x collectives x sizes x memory x place x root.
+struct Row {
+    Collective collective;
+    DataType type;
+    ReduceOp op;
+    Size size;
+    bool isMapped;
+    bool isInPlace;
+    bool isLastRoot;
+};
+
+/// Rows in which every combination of values of any `strength` factors occurs that can occur at all
+/// (2: pairwise). An operator counts where the collective reduces, a root where it has one. Chosen
+/// greedily from a shuffled list of all cells: first those that bring the most new combinations.
+/// Always the same ones.
+std::vector<Row> coveringRows(int strength);
+
+/// The values of the factors that count for `row`, each a number of its own below kFactorValues.
+std::vector<int> factorsOf(const Row& row);
+inline constexpr int kFactorValues = kCollectives + kDataTypes + kReduceOps + kSizes + 6;
+
+/// For `ranks` ranks and segments of `segmentBytes`.
+Trial trialOf(const Row& row, int ranks, std::size_t segmentBytes, std::uint64_t seed);
+
+}  // namespace isthmus::conformance

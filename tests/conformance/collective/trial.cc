@@ -1,0 +1,329 @@
+#include "tests/conformance/collective/trial.hpp"
+
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+#include "comm/communicator/packing.hpp"
+#include "tests/conformance/collective/data.hpp"
+
+namespace isthmus::conformance {
+
+namespace {
+
+constexpr std::byte kUntouched{0x5A};
+
+/// The input or the output of one rank: its blocks and where they lie, in elements.
+struct Side {
+    std::vector<std::size_t> counts;
+    std::vector<std::size_t> places;
+    std::size_t extent = 0;
+};
+
+Side packed(std::vector<std::size_t> counts) {
+    Side side;
+    for (const std::size_t count : counts) {
+        side.places.push_back(side.extent);
+        side.extent += count;
+    }
+    side.counts = std::move(counts);
+    return side;
+}
+
+Side scattered(std::vector<std::size_t> counts, std::size_t gap) {
+    Side side;
+    side.places.assign(counts.size(), 0);
+    side.extent = gap;
+    for (std::size_t i = counts.size(); i-- > 0;) {
+        side.places[i] = side.extent;
+        side.extent += counts[i] + gap;
+    }
+    side.counts = std::move(counts);
+    return side;
+}
+
+std::vector<std::size_t> countsOfRanks(const Trial& trial, int ranks) {
+    if (!trial.each.empty()) return trial.each;
+    return std::vector<std::size_t>(static_cast<std::size_t>(ranks), trial.count);
+}
+
+std::vector<std::size_t> inputCounts(const Trial& trial, Rank me, int ranks) {
+    const auto each = countsOfRanks(trial, ranks);
+    switch (trial.collective) {
+    case Collective::kReduceScatter:
+        return each;
+    case Collective::kAllToAll:
+        return trial.exchange.empty() ? each : trial.exchange[me];
+    case Collective::kScatter:
+        return me == trial.root ? each : std::vector<std::size_t>();
+    case Collective::kBroadcast:
+        return me == trial.root ? std::vector{trial.count} : std::vector<std::size_t>();
+    case Collective::kAllReduce:
+    case Collective::kReduce:
+        return {trial.count};
+    case Collective::kAllGather:
+    case Collective::kGather:
+        return {each[me]};
+    case Collective::kBarrier:
+        break;
+    }
+    return {};
+}
+
+std::vector<std::size_t> outputCounts(const Trial& trial, Rank me, int ranks) {
+    const auto each = countsOfRanks(trial, ranks);
+    switch (trial.collective) {
+    case Collective::kAllGather:
+        return each;
+    case Collective::kAllToAll: {
+        if (trial.exchange.empty()) return each;
+        std::vector<std::size_t> column;
+        for (const auto& row : trial.exchange) column.push_back(row[me]);
+        return column;
+    }
+    case Collective::kGather:
+        return me == trial.root ? each : std::vector<std::size_t>();
+    case Collective::kReduce:
+        return me == trial.root ? std::vector{trial.count} : std::vector<std::size_t>();
+    case Collective::kAllReduce:
+    case Collective::kBroadcast:
+        return {trial.count};
+    case Collective::kReduceScatter:
+    case Collective::kScatter:
+        return {each[me]};
+    case Collective::kBarrier:
+        break;
+    }
+    return {};
+}
+
+Buffer operandOf(const Trial& trial, Rank rank, std::size_t block, std::size_t elements) {
+    const Origin origin{trial.seed, rank, block};
+    return reduces(trial.collective) ? exactOperand(trial.type, trial.op, origin, elements)
+                                     : anyBits(trial.type, origin, elements);
+}
+
+Buffer averageOf(DataType type, const std::vector<Buffer>& operands) {
+    Buffer result(operands.front().size());
+    for (std::size_t at = 0; at < result.size(); at += bytesOf(type)) {
+        double sum = 0;
+        for (const Buffer& operand : operands) sum += decode(type, operand.data() + at);
+        encode(type, sum / static_cast<double>(operands.size()), result.data() + at);
+    }
+    return result;
+}
+
+/// What `me` must hold in `block` of its output, from the definition of the collective.
+Buffer resultOf(const Trial& trial, Rank me, int ranks, std::size_t block, std::size_t elements) {
+    const auto mine = static_cast<std::size_t>(me);
+    switch (trial.collective) {
+    case Collective::kBroadcast:
+        return operandOf(trial, trial.root, 0, elements);
+    case Collective::kAllGather:
+    case Collective::kGather:
+        return operandOf(trial, static_cast<Rank>(block), 0, elements);
+    case Collective::kScatter:
+        return operandOf(trial, trial.root, mine, elements);
+    case Collective::kAllToAll:
+        return operandOf(trial, static_cast<Rank>(block), mine, elements);
+    default:
+        break;
+    }
+    const std::size_t from = trial.collective == Collective::kReduceScatter ? mine : 0;
+    std::vector<Buffer> operands;
+    for (Rank rank = 0; rank < ranks; ++rank)
+        operands.push_back(operandOf(trial, rank, from, elements));
+    if (trial.op == ReduceOp::kAvg) return averageOf(trial.type, operands);
+    return test::expectedResult(trial.type, trial.op, operands, elements, 1.0);
+}
+
+// One unit in the last place of a number of that size.
+double lastPlaceOf(DataType type, double number) {
+    const int fraction = type == DataType::kFloat64   ? 52
+                         : type == DataType::kFloat32 ? 23
+                         : type == DataType::kFloat16 ? 10
+                                                      : 7;
+    return number == 0 ? 0 : std::ldexp(1.0, std::ilogb(number) - fraction);
+}
+
+}  // namespace
+
+std::string describe(const Trial& trial) {
+    std::string text = std::string(nameOf(trial.collective)) + " " +
+                       std::string(nameOf(trial.type)) + " x " + std::to_string(trial.count);
+    if (!trial.each.empty() || !trial.exchange.empty()) text += " (counts)";
+    if (reduces(trial.collective)) text += " " + std::string(nameOf(trial.op));
+    if (hasRoot(trial.collective)) text += " root " + std::to_string(trial.root);
+    if (trial.gap > 0) text += " gap " + std::to_string(trial.gap);
+    text += trial.isMapped ? " mapped" : " ordinary";
+    if (trial.isInPlace) text += " in place";
+    return text + " " + trial.algorithm + " seed " + std::to_string(trial.seed);
+}
+
+struct RunningTrial::Memory {
+    struct Area {
+        GuardedBuffer buffer;
+        Buffer expected;
+    };
+
+    Side input;
+    Side output;
+    std::vector<Area> areas;  ///< of input and output; one when in place
+    std::vector<void*> blocks;
+    std::byte* from = nullptr;
+    std::byte* to = nullptr;
+    std::size_t inputAt = 0;  ///< where input and output begin in their areas, in bytes
+    std::size_t outputAt = 0;
+};
+
+RunningTrial::RunningTrial(const Trial& trial, Communicator& communicator)
+    : trial_(trial), communicator_(communicator), memory_(std::make_unique<Memory>()) {
+    const Rank me = communicator.rank();
+    const int ranks = communicator.ranks();
+    auto from = inputCounts(trial, me, ranks);
+    auto to = outputCounts(trial, me, ranks);
+    const bool isExchange = trial.collective == Collective::kAllToAll && trial.gap > 0;
+    const bool isGather = trial.collective == Collective::kAllGather && trial.gap > 0;
+    memory_->input = isExchange ? scattered(std::move(from), trial.gap) : packed(std::move(from));
+    memory_->output =
+        isExchange || isGather ? scattered(std::move(to), trial.gap) : packed(std::move(to));
+    place();
+}
+
+RunningTrial::~RunningTrial() {
+    for (void* block : memory_->blocks) communicator_.runtime().arena().free(block);
+}
+
+void RunningTrial::place() {
+    Memory& memory = *memory_;
+    const std::size_t width = bytesOf(trial_.type);
+    const auto me = static_cast<std::size_t>(communicator_.rank());
+    const auto addArea = [&](std::size_t bytes) {
+        if (!trial_.isMapped) {
+            memory.areas.push_back({GuardedBuffer(bytes, kUntouched), Buffer(bytes, kUntouched)});
+            return;
+        }
+        const auto made =
+            communicator_.runtime().arena().allocate(bytes + 2 * GuardedBuffer::kGuard);
+        EXPECT_TRUE(made.ok()) << made.status().what();
+        memory.blocks.push_back(*made);
+        memory.areas.push_back({GuardedBuffer(static_cast<std::byte*>(*made), bytes, kUntouched),
+                                Buffer(bytes, kUntouched)});
+    };
+    const std::size_t inputBlocks = memory.input.counts.size();
+    const std::size_t outputBlocks = memory.output.counts.size();
+    if (trial_.isInPlace) {
+        // The side with one block lies where the other side has that of this rank.
+        if (inputBlocks < outputBlocks && inputBlocks > 0)
+            memory.inputAt = memory.output.places[me] * width;
+        if (outputBlocks < inputBlocks && outputBlocks > 0)
+            memory.outputAt = memory.input.places[me] * width;
+        addArea(std::max(memory.input.extent, memory.output.extent) * width);
+    } else {
+        addArea(memory.input.extent * width);
+        addArea(memory.output.extent * width);
+    }
+    const auto fill = [&](Memory::Area& area, std::size_t at, const Side& side, bool isResult) {
+        for (std::size_t block = 0; block < side.counts.size(); ++block) {
+            const std::size_t count = side.counts[block];
+            const Buffer values = isResult ? resultOf(trial_, communicator_.rank(),
+                                                      communicator_.ranks(), block, count)
+                                           : operandOf(trial_, communicator_.rank(), block, count);
+            const std::size_t offset = at + side.places[block] * width;
+            std::copy(values.begin(), values.end(), area.expected.begin() + offset);
+            if (!isResult) std::copy(values.begin(), values.end(), area.buffer.data() + offset);
+        }
+    };
+    fill(memory.areas.front(), memory.inputAt, memory.input, false);
+    fill(memory.areas.back(), memory.outputAt, memory.output, true);
+    // Nobody looks at a side that has nothing.
+    const auto addressOf = [&](Memory::Area& area, std::size_t at) {
+        return area.expected.empty() ? nullptr : area.buffer.data() + at;
+    };
+    memory.from = addressOf(memory.areas.front(), memory.inputAt);
+    memory.to = addressOf(memory.areas.back(), memory.outputAt);
+}
+
+void RunningTrial::start(bool isBlocking) {
+    CallRequest request;
+    request.collective = trial_.collective;
+    request.type = trial_.type;
+    request.op = trial_.op;
+    request.root = trial_.root;
+    request.input = memory_->from;
+    request.output = memory_->to;
+    request.counts.uniform = trial_.count;
+    request.counts.each = trial_.each;
+    if (!trial_.exchange.empty()) {
+        request.counts.sent = memory_->input.counts;
+        request.counts.received = memory_->output.counts;
+    }
+    CallOptions options;
+    options.isBlocking = isBlocking;
+    options.algorithm = trial_.algorithm;
+    Displacements displacements;
+    if (trial_.gap > 0) {
+        displacements.output = memory_->output.places;
+        if (trial_.collective == Collective::kAllToAll) displacements.input = memory_->input.places;
+    }
+    work_ = callWithDisplacements(communicator_, std::move(request), options, displacements);
+}
+
+testing::AssertionResult RunningTrial::finish() {
+    const auto failure = [&] {
+        return testing::AssertionFailure()
+               << describe(trial_) << " at rank " << communicator_.rank() << " of "
+               << communicator_.ranks() << ": ";
+    };
+    const Status waited = communicator_.wait(*work_, std::chrono::milliseconds(0));
+    if (!work_->isDone()) return failure() << "not done: " << waited.what();
+    if (!work_->status().ok()) return failure() << work_->status().what();
+    const testing::AssertionResult same = compare();
+    return same ? same : failure() << same.message();
+}
+
+testing::AssertionResult RunningTrial::compare() const {
+    const std::size_t width = bytesOf(trial_.type);
+    const bool isRounded = reduces(trial_.collective) && trial_.op == ReduceOp::kAvg;
+    for (std::size_t number = 0; number < memory_->areas.size(); ++number) {
+        Memory::Area& area = memory_->areas[number];
+        const std::byte* const got = area.buffer.data();
+        const std::byte* const want = area.expected.data();
+        if (!area.buffer.isIntact())
+            return testing::AssertionFailure() << "wrote outside of buffer " << number;
+        for (std::size_t at = 0; at < area.expected.size(); at += width) {
+            if (std::memcmp(got + at, want + at, width) == 0) continue;
+            if (isRounded) {
+                const double exact = decode(trial_.type, want + at);
+                const double found = decode(trial_.type, got + at);
+                if (std::fabs(found - exact) <= lastPlaceOf(trial_.type, exact)) continue;
+            }
+            return testing::AssertionFailure()
+                   << "buffer " << number << " differs at element " << at / width << " of "
+                   << area.expected.size() / width << ": "
+                   << testing::PrintToString(std::vector(got + at, got + at + width)) << " for "
+                   << testing::PrintToString(std::vector(want + at, want + at + width));
+        }
+    }
+    return testing::AssertionSuccess();
+}
+
+std::uint64_t RunningTrial::digest() const {
+    Digest digest;
+    const std::size_t width = bytesOf(trial_.type);
+    const Side& side = memory_->output;
+    for (std::size_t block = 0; block < side.counts.size(); ++block) {
+        const std::byte* const at =
+            memory_->areas.back().buffer.data() + memory_->outputAt + side.places[block] * width;
+        digest.add(std::string_view(reinterpret_cast<const char*>(at), side.counts[block] * width));
+    }
+    return digest.value();
+}
+
+testing::AssertionResult runTrial(const Trial& trial, Communicator& communicator) {
+    RunningTrial running(trial, communicator);
+    running.start(true);
+    return running.finish();
+}
+
+}  // namespace isthmus::conformance
