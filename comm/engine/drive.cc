@@ -61,7 +61,7 @@ void Engine::release() {
     callerTurns_.fetch_add(1, std::memory_order_relaxed);
     if (isResting_.load(std::memory_order_relaxed)) {
         sleepSet_.wake();
-    } else if (mustDrive) {
+    } else if (mustDrive || !submitted_.isEmpty()) {  // it may have come while we held the token
         nudge();
     }
 }
@@ -93,6 +93,7 @@ void Engine::run(const std::function<void()>& begin, const std::function<bool()>
         return;
     }
     take();
+    if (!submitted_.isEmpty()) takeSubmitted();  // tasks that found the token held came first
     begin();
     drive(isOver, until, false);
     release();
@@ -246,6 +247,7 @@ bool Engine::watch() {
                 continue;
             }
             token_.release();
+            if (!submitted_.isEmpty()) continue;  // it came while we held the token
         }
         isNapping_.store(true, std::memory_order_seq_cst);
         futexWait(nudges_, seen, kWatchEvery);

@@ -80,6 +80,9 @@ public:
     void poll();
     /// Moves everything once. The caller holds the token.
     bool step();
+    /// When step() must run again even if nothing arrives; Time::max(): never. The caller holds the
+    /// token.
+    Time nextEvent() const;
 
     Time now() const { return config_.clock->now(); }
 
@@ -137,7 +140,6 @@ private:
     void sleep(const std::function<bool()>& isOver, Time until);
     bool arm();
     void disarm();
-    Time nextEvent() const;
     void progressLoop();
     bool watch();
     void rest();

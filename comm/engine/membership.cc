@@ -247,27 +247,27 @@ void Membership::fail(Status why) {
     }
     tellAll(failure_);
     pointToPoint_.fail(failure_);
-    for (const auto& call : std::exchange(queued_, {})) engine_.finish(*call->work, failure_);
 }
 
+// Calls complete in the order of issue, those that had not begun last.
 bool Membership::drainFailed(Time now) {
+    checkedAt_ = now;
     bool isNews = pointToPoint_.progress(now);
+    for (const auto& execution : active_) isNews |= execution->progress();
     const bool haveStopped = std::all_of(nodeRanks_.begin(), nodeRanks_.end(), [&](Rank rank) {
         return rank == me() || member(rank).hasStopped;
     });
-    if (!haveStopped && now - failedAt_ < kStopPatience && !active_.empty()) {
-        for (const auto& execution : active_) isNews |= execution->progress();
-        return isNews;
-    }
-    for (std::size_t i = 0; i < active_.size();) {
-        isNews |= active_[i]->progress();
-        if (active_[i]->pendingOperations() > 0) {
-            ++i;
-            continue;
-        }
-        const auto work = active_[i]->call().work;
-        active_.erase(active_.begin() + static_cast<std::ptrdiff_t>(i));
+    if (!haveStopped && now - failedAt_ < kStopPatience && !active_.empty()) return isNews;
+    while (!active_.empty() && active_.front()->pendingOperations() == 0) {
+        const auto work = active_.front()->call().work;
+        active_.pop_front();
         engine_.finish(*work, failure_);
+        isNews = true;
+    }
+    while (active_.empty() && !queued_.empty()) {
+        const auto call = std::move(queued_.front());
+        queued_.pop_front();
+        engine_.finish(*call->work, failure_);
         isNews = true;
     }
     return isNews;

@@ -115,16 +115,19 @@ void Membership::answered(Rank from, std::uint64_t entered) {
 }
 
 Time Membership::nextDeadline() const {
+    // Neither is to be looked at without a pause: a verdict may be held, a message be on its way
+    // back.
+    const Time nextLook = checkedAt_ + kCheckEvery;
+    if (!failure_.ok()) {
+        return active_.empty() ? Time::max() : std::max(failedAt_ + kStopPatience, nextLook);
+    }
     Time next = pointToPoint_.nextDeadline();
     for (const auto& execution : active_) next = std::min(next, execution->call().deadline);
     for (const auto& call : queued_) next = std::min(next, call->deadline);
-    // Past the deadline the verdict may be held: not to be looked at without a pause.
-    next = std::max(next, checkedAt_ + kCheckEvery);
     if (!active_.empty()) next = std::min(next, checkedAt_ + probeEvery());
     if (!isIdle() && !departures_.empty())
         next = std::min(next, departures_.front().since + kHoldLoss);
-    if (!failure_.ok() && !active_.empty()) next = std::min(next, failedAt_ + kStopPatience);
-    return next;
+    return std::max(next, nextLook);
 }
 
 }  // namespace isthmus

@@ -1,0 +1,177 @@
+// Deadlines, aborts and losses under a virtual clock.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "tests/unit/engine/engine_job.hpp"
+
+namespace isthmus::test {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+using std::chrono::seconds;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+// Deadlines are looked at this often while other things happen (membership.hpp, kCheckEvery).
+constexpr Time kLook = milliseconds(2);
+
+class Deadline : public testing::TestWithParam<std::vector<int>> {
+protected:
+    std::string algorithm() const { return GetParam().back() == 0 ? "direct" : "ring"; }
+};
+
+INSTANTIATE_TEST_SUITE_P(Layouts, Deadline,
+                         testing::Values(std::vector<int>{0, 0, 0}, std::vector<int>{0, 1, 2}),
+                         [](const auto& test) {
+                             return test.param.back() == 0 ? "Inproc" : "Sim";
+                         });
+
+TEST_P(Deadline, FailsACallAtItsMomentAndNamesWhoNeverCame) {
+    // A process of another node counts as silent after 100 ms and some more (kAnswerPatience).
+    for (const bool isAlive : {true, false}) {
+        for (const int limit : {150, 250, 1001}) {
+            EngineJob job(GetParam());
+            std::vector<float> first(100, 1);
+            std::vector<float> second(100, 1);
+            if (!isAlive) job.stop(2);
+            const Time begin = job.now();
+            const auto work = job.start(0, sumOf(first), {algorithm()}, milliseconds(limit));
+            const auto other = job.start(1, sumOf(second), {algorithm()}, milliseconds(limit));
+            EXPECT_FALSE(job.runFor([&] { return !job.group(0).failure().ok(); },
+                                    milliseconds(limit) - nanoseconds(1)));
+            EXPECT_TRUE(job.group(1).failure().ok());
+            ASSERT_TRUE(job.runFor([&] { return !job.group(0).failure().ok(); }, seconds(10)));
+            EXPECT_LE(job.now() - begin, milliseconds(limit) + kLook);
+            const Status why = job.group(0).failure();
+            EXPECT_EQ(why.code(), Status::Code::kTimeout);
+            EXPECT_THAT(
+                why.what(),
+                AllOf(HasSubstr("all_reduce #0 on \"dp\""), HasSubstr("rank 2 (place 2)"),
+                      HasSubstr(std::to_string(limit) + " ms"), Not(HasSubstr("gave up on rank 0")),
+                      Not(HasSubstr("gave up on rank 1"))));
+            // The memory of a rank that stands still may be in use for half a second more.
+            ASSERT_TRUE(job.runFor([&] { return work->isDone() && other->isDone(); }, seconds(1)));
+            EXPECT_EQ(work->status().what(), why.what());
+            EXPECT_EQ(other->status().code(), Status::Code::kTimeout);
+            EXPECT_THAT(other->status().what(), HasSubstr("rank 2 (place 2)"));
+        }
+    }
+}
+
+TEST_P(Deadline, IsExactWhenNothingElseHappens) {
+    EngineJob job(GetParam());
+    std::vector<float> buffer(100, 1);
+    const Time begin = job.now();
+    job.start(0, sumOf(buffer), {algorithm()}, milliseconds(400));
+    ASSERT_TRUE(job.runFor([&] { return !job.group(0).failure().ok(); }, seconds(10)));
+    EXPECT_EQ(job.now() - begin, milliseconds(400));
+}
+
+TEST_P(Deadline, OfACallThatCouldNotBeginCountsToo) {
+    EngineJob job(GetParam());
+    std::vector<std::vector<float>> buffers(5, std::vector<float>(100, 1));
+    for (int call = 0; call < 4; ++call) {
+        job.start(0, sumOf(buffers[call]), {algorithm()}, milliseconds(5000));
+    }
+    const Time begin = job.now();
+    const auto work = job.start(0, sumOf(buffers[4]), {algorithm()}, milliseconds(100));
+    ASSERT_TRUE(job.runFor([&] { return !job.group(0).failure().ok(); }, seconds(10)));
+    EXPECT_GE(job.now() - begin, milliseconds(100));
+    EXPECT_LE(job.now() - begin, milliseconds(100) + kLook);
+    EXPECT_THAT(job.group(0).failure().what(),
+                AllOf(HasSubstr("not begun after 100 ms"), HasSubstr("#4")));
+    ASSERT_TRUE(job.runFor([&] { return work->isDone(); }, seconds(1)));
+    EXPECT_EQ(work->status().code(), Status::Code::kTimeout);
+}
+
+TEST_P(Deadline, ThatIsNotReachedDoesNoHarm) {
+    EngineJob job(GetParam());
+    std::vector<std::vector<float>> buffers(3, std::vector<float>(100, 1));
+    std::vector<std::shared_ptr<Work>> works;
+    for (Rank rank = 0; rank < 2; ++rank) {
+        works.push_back(job.start(rank, sumOf(buffers[rank]), {algorithm()}, milliseconds(400)));
+    }
+    EXPECT_FALSE(job.runFor([&] { return works[0]->isDone(); }, milliseconds(399)));
+    works.push_back(job.start(2, sumOf(buffers[2]), {algorithm()}, milliseconds(400)));
+    ASSERT_TRUE(
+        job.runFor([&] { return works[0]->isDone() && works[1]->isDone() && works[2]->isDone(); },
+                   milliseconds(1)));
+    for (Rank rank = 0; rank < 3; ++rank) {
+        EXPECT_TRUE(works[rank]->status().ok()) << works[rank]->status().what();
+        EXPECT_TRUE(isFilledWith(buffers[rank], 3));
+    }
+}
+
+class Abort : public Deadline {};
+
+INSTANTIATE_TEST_SUITE_P(Layouts, Abort,
+                         testing::Values(std::vector<int>{0, 0, 0}, std::vector<int>{0, 1, 2}),
+                         [](const auto& test) {
+                             return test.param.back() == 0 ? "Inproc" : "Sim";
+                         });
+
+// https://github.com/pytorch/pytorch/pull/141510
+TEST_P(Abort, IsHeardByAllAndEndsEveryCallInTheOrderOfIssue) {
+    EngineJob job(GetParam());
+    constexpr int kCalls = 7;
+    std::vector<std::vector<float>> buffers(3 * kCalls, std::vector<float>(100, 1));
+    std::vector<std::vector<int>> order(3);
+    for (Rank rank = 0; rank < 2; ++rank) {  // rank 2 never calls
+        for (int call = 0; call < kCalls; ++call) {
+            const auto work = job.start(rank, sumOf(buffers[rank * kCalls + call]), {algorithm()});
+            work->onComplete([&order, rank, call](const Status& status) {
+                EXPECT_EQ(status.code(), Status::Code::kAborted);
+                EXPECT_EQ(status.what(), "given up by hand");
+                order[rank].push_back(call);
+            });
+        }
+    }
+    job.settle();
+    const Time begin = job.now();
+    job.engine(0).withToken([&] { job.group(0).fail(Status::aborted("given up by hand")); });
+    const auto areOver = [&] { return order[0].size() + order[1].size() == 2 * kCalls; };
+    ASSERT_TRUE(job.runFor(areOver, seconds(1)));
+    EXPECT_LE(job.now() - begin, milliseconds(1));
+    for (Rank rank = 0; rank < 2; ++rank) {
+        EXPECT_EQ(order[rank], (std::vector<int>{0, 1, 2, 3, 4, 5, 6})) << "rank " << rank;
+    }
+    EXPECT_EQ(job.group(2).failure().what(), "given up by hand");
+    // What comes later fails at once.
+    const auto later = job.start(2, sumOf(buffers[2 * kCalls]), {algorithm()});
+    EXPECT_TRUE(later->isDone());
+    EXPECT_EQ(later->status().what(), "given up by hand");
+}
+
+TEST_P(Abort, WaitsForNobodyOnOtherNodesAndHalfASecondForAStoppedRankOfThisOne) {
+    EngineJob job(GetParam());
+    std::vector<float> first(100, 1);
+    std::vector<float> second(100, 1);
+    const auto work = job.start(0, sumOf(first), {algorithm()});
+    job.start(1, sumOf(second), {algorithm()});
+    job.settle();
+    job.stop(1);
+    job.stop(2);
+    const Time begin = job.now();
+    job.engine(0).withToken([&] { job.group(0).fail(Status::aborted("given up by hand")); });
+    ASSERT_TRUE(job.runFor([&] { return work->isDone(); }, seconds(1)));
+    // A stopped rank of this node may still read the call's buffers (kStopPatience).
+    const bool isOneNode = GetParam().back() == 0;
+    EXPECT_EQ(job.now() - begin, isOneNode ? milliseconds(500) : milliseconds(0));
+}
+
+TEST(Abort, TheFirstCauseWins) {
+    EngineJob job({0, 1});
+    job.engine(0).withToken([&] { job.group(0).fail(Status::aborted("first")); });
+    job.engine(0).withToken([&] { job.group(0).fail(Status::aborted("second")); });
+    job.engine(1).withToken([&] { job.group(1).fail(Status::aborted("other")); });
+    job.runFor([] { return false; }, seconds(1));
+    EXPECT_EQ(job.group(0).failure().what(), "first");
+    EXPECT_EQ(job.group(1).failure().what(), "other");
+}
+
+}  // namespace
+}  // namespace isthmus::test
