@@ -68,21 +68,18 @@ Result<std::shared_ptr<const PreparedPlans>> PlanCache::prepare(const CallReques
     const ShapeKey key{shape.collective, shape.type,   shape.bytes,
                        shape.root,       countsDigest, algorithm};
     if (const auto it = shapes_.find(key); it != shapes_.end()) return it->second;
-    auto prepared = make(call, shape, algorithm, countsDigest);
+    auto prepared = make(shape, algorithm, countsDigest);
     if (!prepared.ok()) return prepared;
     if (shapes_.size() >= kMostShapes) shapes_.clear();
     shapes_.emplace(key, *prepared);
     return prepared;
 }
 
-Result<std::shared_ptr<const PreparedPlans>> PlanCache::make(const CallRequest& call,
-                                                             const CallShape& shape,
+Result<std::shared_ptr<const PreparedPlans>> PlanCache::make(const CallShape& shape,
                                                              const std::string& algorithm,
                                                              std::uint64_t countsDigest) {
     SelectorOptions options = options_;
     options.algorithm = algorithm;
-    // Rows of unequal length do not know where a peer keeps its block: they go by messages.
-    if (!call.counts.sent.empty() && options.algorithm.empty()) options.algorithm = "pairwise";
     const Result<Selection> selection = select(shape, layout_, options);
     if (!selection.ok()) return selection.status();
     const Algorithm* entry = findAlgorithm(shape.collective, selection->algorithm);

@@ -29,8 +29,7 @@ private:
         std::tuple<Collective, DataType, std::uint64_t, Rank, std::uint64_t, std::string>;
 
     Result<std::shared_ptr<const CompiledPlan>> planOf(const PlanKey& key);
-    Result<std::shared_ptr<const PreparedPlans>> make(const CallRequest& call,
-                                                      const CallShape& shape,
+    Result<std::shared_ptr<const PreparedPlans>> make(const CallShape& shape,
                                                       const std::string& algorithm,
                                                       std::uint64_t countsDigest);
 

@@ -132,33 +132,46 @@ const Algorithm* chooseOverNodes(const CallShape& call, const Layout& layout) {
     return firstFitting(layout, call.collective, false);
 }
 
-// An all-to-all with counts has no size that all ranks know: it counts as large.
-CallShape agreedPart(CallShape call) {
-    if (call.hasCounts && call.collective == Collective::kAllToAll) call.bytes = 1 << 30;
-    return call;
+// A rank knows its own row and column of an all-to-all with counts, not where its peers keep their
+// blocks: only messages between the two ranks themselves serve it, and no size is agreed.
+bool isUnequalExchange(const CallShape& call) {
+    return call.hasCounts && call.collective == Collective::kAllToAll;
+}
+
+bool serves(const Algorithm& entry, const CallShape& call) {
+    return !isUnequalExchange(call) || entry.mappings == std::vector{Mapping::kNone};
+}
+
+Result<const Algorithm*> wishedEntry(const CallShape& call, const Layout& layout,
+                                     const std::string& name) {
+    const auto wrong = [&](const std::string& why) {
+        return Status::invalidArgument("algorithm \"" + name + "\" for " +
+                                       std::string(nameOf(call.collective)) + " " + why);
+    };
+    const Algorithm* wished = findAlgorithm(call.collective, name);
+    if (wished == nullptr) {
+        return Status::invalidArgument("unknown algorithm \"" + name + "\" for " +
+                                       std::string(nameOf(call.collective)) + ": known are " +
+                                       knownAlgorithms(call.collective));
+    }
+    if (!wished->fits(layout)) {
+        return wrong("does not fit a layout of " + std::to_string(layout.nodes.size()) + " nodes");
+    }
+    if (!serves(*wished, call)) {
+        return wrong("does not serve blocks of different sizes: pairwise does");
+    }
+    return wished;
 }
 
 Result<const Algorithm*> chooseEntry(const CallShape& call, const Layout& layout,
                                      const SelectorOptions& options) {
-    if (!options.algorithm.empty()) {
-        const Algorithm* wished = findAlgorithm(call.collective, options.algorithm);
-        if (wished == nullptr) {
-            return Status::invalidArgument("unknown algorithm \"" + options.algorithm + "\" for " +
-                                           std::string(nameOf(call.collective)) + ": known are " +
-                                           knownAlgorithms(call.collective));
-        }
-        if (!wished->fits(layout)) {
-            return Status::invalidArgument("algorithm \"" + options.algorithm + "\" for " +
-                                           std::string(nameOf(call.collective)) +
-                                           " does not fit a layout of " +
-                                           std::to_string(layout.nodes.size()) + " nodes");
-        }
-        return wished;
-    }
+    if (!options.algorithm.empty()) return wishedEntry(call, layout, options.algorithm);
     const std::string& set = options.algorithms[static_cast<std::size_t>(call.collective)];
-    if (const Algorithm* entry = fitting(call.collective, set, layout)) return entry;
-    const Algorithm* entry = layout.nodes.size() > 1 ? chooseOverNodes(call, layout)
-                                                     : chooseInNode(call, layout, options);
+    const Algorithm* entry = fitting(call.collective, set, layout);
+    if (entry != nullptr && serves(*entry, call)) return entry;
+    if (isUnequalExchange(call)) return findAlgorithm(call.collective, "pairwise");
+    entry = layout.nodes.size() > 1 ? chooseOverNodes(call, layout)
+                                    : chooseInNode(call, layout, options);
     if (entry == nullptr) {
         return Status::internal("no algorithm for " + std::string(nameOf(call.collective)));
     }
@@ -180,8 +193,8 @@ std::uint64_t segmentBytesFor(const CallShape& call, const Layout& layout,
 
 int segmentsOf(const CallShape& call, const Layout& layout, const SelectorOptions& options) {
     const std::uint64_t segment = segmentBytesFor(call, layout, options);
-    const bool isWhole = call.hasCounts && call.collective == Collective::kAllToAll;
-    if (isWhole || call.collective == Collective::kBarrier || call.bytes <= segment) return 1;
+    if (isUnequalExchange(call) || call.collective == Collective::kBarrier || call.bytes <= segment)
+        return 1;
     return static_cast<int>(std::min(1 + (call.bytes - 1) / segment, kMostSegments));
 }
 
@@ -189,7 +202,7 @@ int segmentsOf(const CallShape& call, const Layout& layout, const SelectorOption
 
 Result<Selection> select(const CallShape& call, const Layout& layout,
                          const SelectorOptions& options) {
-    const Result<const Algorithm*> entry = chooseEntry(agreedPart(call), layout, options);
+    const Result<const Algorithm*> entry = chooseEntry(call, layout, options);
     if (!entry.ok()) return entry.status();
     Selection selection;
     selection.algorithm = std::string((*entry)->name);

@@ -67,7 +67,8 @@ struct SelectorOptions {
 
 /// Chooses algorithm and pipelining. A pure function of agreed inputs: which buffers are mapped is
 /// no part of it, since each node decides direct or staged alone.
-/// Errors: kInvalidArgument (options.algorithm is unknown for the collective, or does not fit).
+/// Errors: kInvalidArgument (options.algorithm is unknown for the collective, or does not fit the
+/// layout or the call).
 Result<Selection> select(const CallShape& call, const Layout& layout,
                          const SelectorOptions& options);
 

@@ -90,6 +90,32 @@ TEST(Select, DoesNotLookAtTheSizeOfAnAllToAllWithCounts) {
     }
 }
 
+// Its ranks do not know where their peers keep their blocks.
+TEST(Select, SendsAnAllToAllWithCountsByMessages) {
+    CallShape call;
+    call.collective = Collective::kAllToAll;
+    call.hasCounts = true;
+    const std::pair<Layout, std::string> cases[] = {{oneNode(4), "direct"},
+                                                    {equalNodes(2, 2), "two_level_pairwise"}};
+    for (const auto& [layout, unfit] : cases) {
+        EXPECT_EQ(select(call, layout, {})->algorithm, "pairwise");
+        SelectorOptions options;
+        // The environment's wish is for calls that it fits.
+        options.algorithms[static_cast<std::size_t>(call.collective)] = unfit;
+        EXPECT_EQ(select(call, layout, options)->algorithm, "pairwise");
+        options.algorithm = "pairwise_copied";
+        EXPECT_EQ(select(call, layout, options)->algorithm, "pairwise_copied");
+        options.algorithm = unfit;
+        const Result<Selection> refused = select(call, layout, options);
+        ASSERT_FALSE(refused.ok());
+        EXPECT_EQ(refused.status().code(), Status::Code::kInvalidArgument);
+        EXPECT_THAT(refused.status().what(), HasSubstr("blocks of different sizes"));
+        call.hasCounts = false;
+        EXPECT_EQ(select(call, layout, options)->algorithm, unfit);
+        call.hasCounts = true;
+    }
+}
+
 TEST(Select, TakesWhatTheCallerAsksFor) {
     SelectorOptions options;
     options.algorithm = "ring";
