@@ -215,15 +215,13 @@ void Engine::progressLoop() {
     while (!isStopping_.load(std::memory_order_relaxed)) {
         if (!watch()) continue;
         disarm();
-        isProgressDriving_ = true;
         ++counters_.progressTurns;
         drive([this] { return !hasWork(); }, Time::max(), true);
-        isProgressDriving_ = false;
         const bool isTired = hasWork() && !token_.isWanted();
         if (isTired) {
             rest();
         } else {
-            token_.release();
+            releaseProgress();
         }
     }
 }
@@ -235,6 +233,7 @@ bool Engine::watch() {
     while (!isStopping_.load(std::memory_order_relaxed)) {
         const std::uint32_t seen = nudges_.load(std::memory_order_seq_cst);
         if (!token_.isWanted() && token_.tryTake()) {
+            isProgressDriving_ = true;
             disarm();
             step();
             if (hasWork()) return true;
@@ -246,7 +245,7 @@ bool Engine::watch() {
                 quiet = 0;
                 continue;
             }
-            token_.release();
+            releaseProgress();
             if (!submitted_.isEmpty()) continue;  // it came while we held the token
         }
         isNapping_.store(true, std::memory_order_seq_cst);
@@ -256,13 +255,18 @@ bool Engine::watch() {
     return false;
 }
 
+void Engine::releaseProgress() {
+    isProgressDriving_ = false;
+    token_.release();
+}
+
 // Gives the token back and sleeps until news.
 void Engine::rest() {
     isResting_.store(true, std::memory_order_seq_cst);
     const bool isQuiet = arm();
     const Time next = nextEvent();
     if (isQuiet) ++counters_.sleeps;
-    token_.release();
+    releaseProgress();
     if (isQuiet) sleepSet_.wait(next == Time::max() ? std::chrono::hours(1) : next - now());
     isResting_.store(false, std::memory_order_relaxed);
     // epoll wakes one of its waiters; if that was this thread, the one that drives must hear of it

@@ -141,6 +141,7 @@ private:
     bool arm();
     void disarm();
     void progressLoop();
+    void releaseProgress();
     bool watch();
     void rest();
     void nudge();
@@ -180,7 +181,7 @@ private:
     std::atomic<std::uint32_t> nudges_{0};
     std::atomic<std::uint64_t> callerTurns_{0};
     bool isArmed_ = false;            ///< owner only: transports think that we sleep
-    bool isProgressDriving_ = false;  ///< owner only
+    bool isProgressDriving_ = false;  ///< owner only: the progress thread has the token
     bool isClosed_ = false;           ///< owner only: after farewell()
     int sharedFor_ = 0;               ///< owner only: yields for which the core counts as shared
     Counters counters_;

@@ -75,7 +75,6 @@ TEST(Threads, CallsThatNobodyWaitsForAreTheProgressThreads) {
         if (rank != 0) return;
         EXPECT_EQ(after.finishedByProgress - before.finishedByProgress, 1U);
         EXPECT_EQ(after.finishedByCaller, before.finishedByCaller);
-        EXPECT_GE(after.progressTurns - before.progressTurns, 1U);
     });
 }
 
