@@ -88,8 +88,7 @@ bool Membership::admit() {
         }
         for (Rank rank = 0; rank < ranks(); ++rank) {
             if (member(rank).leftAt > nextSequence_) continue;
-            fail(Status::peerLost(title(*queued_.front(), nextSequence_) + ": " + nameOf(rank) +
-                                  " has left the communicator"));
+            failWithout(rank, *queued_.front(), nextSequence_);
             return true;
         }
         auto call = std::move(queued_.front());
@@ -209,6 +208,17 @@ void Membership::told(Rank from, const Status& verdict) {
 void Membership::left(Rank from, std::uint64_t finished) {
     config_.members[from].hasStopped = true;
     config_.members[from].leftAt = finished;
+    if (!failure_.ok()) return;
+    // Calls that I entered before I heard of it, and it never will.
+    const auto orphan = std::find_if(active_.begin(), active_.end(), [&](const auto& execution) {
+        return execution->sequence() >= finished;
+    });
+    if (orphan != active_.end()) failWithout(from, (*orphan)->call(), (*orphan)->sequence());
+}
+
+void Membership::failWithout(Rank rank, const CallRequest& call, std::uint64_t sequence) {
+    fail(Status::peerLost(title(call, sequence) + ": " + nameOf(rank) +
+                          " has left the communicator"));
 }
 
 void Membership::leave() {

@@ -110,6 +110,8 @@ public:
     bool isLeaving() const { return isLeaving_; }
     bool isForgotten() const;
     void mismatch(const Execution& execution, Rank other, const CallFingerprint& theirs);
+    /// `rank` has left and never takes part in `call`.
+    void failWithout(Rank rank, const CallRequest& call, std::uint64_t sequence);
 
 private:
     // How often deadlines are looked at.

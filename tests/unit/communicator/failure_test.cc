@@ -196,6 +196,29 @@ TEST_P(Absence, OfARankThatLeftInOrderIsNamedAtOnce) {
         config);
 }
 
+// The others wait in a call already when it leaves.
+TEST_P(Absence, OfARankThatLeavesDuringACallIsNamedAtOnce) {
+    LocalJob job(GetParam());
+    job.run(
+        [](Rank rank, Communicator& communicator) {
+            EXPECT_TRUE(sums(communicator));
+            if (rank == 1) {
+                std::this_thread::sleep_for(milliseconds(120));
+                return;
+            }
+            std::vector<float> buffer(100, 1);
+            const auto start = std::chrono::steady_clock::now();
+            const auto work = communicator.call(allReduceOf(buffer), blocking());
+            EXPECT_GE(since(start), milliseconds(80));
+            EXPECT_LT(since(start), milliseconds(1500));
+            EXPECT_EQ(work->status().code(), Status::Code::kPeerLost) << work->status().what();
+            EXPECT_THAT(work->status().what(),
+                        AllOf(HasSubstr("all_reduce #1 on \"dp\""), HasSubstr("rank 1 ("),
+                              HasSubstr("has left the communicator")));
+        },
+        named("dp"));
+}
+
 TEST_P(Absence, EndsWhenAnotherThreadAborts) {
     LocalJob job(GetParam());
     job.run(
