@@ -5,7 +5,7 @@ import time
 
 import torch
 import torch.distributed as dist
-from data import same
+from data import TORCH, same
 from harness import case
 
 Op = dist.ReduceOp
@@ -158,14 +158,21 @@ def missing(world):
 def monitored(world):
     import datetime
 
+    def barrier(group, timeout=None, wait_all_ranks=False):
+        if TORCH >= (2, 15):
+            dist.monitored_barrier(group, timeout, wait_all_ranks)
+        else:  # the function refuses every backend but gloo
+            own = group._get_backend(torch.device("cpu"))
+            own.monitored_barrier(timeout or datetime.timedelta(seconds=10), wait_all_ranks)
+
     with world.fresh_group(seconds=10) as group:
-        dist.monitored_barrier(group)
+        barrier(group)
         soon = datetime.timedelta(seconds=1)
         if world.rank == 0:
             refused(
                 RuntimeError,
                 "Ranks 1, 3 failed to pass monitoredBarrier in 1000 ms",
-                dist.monitored_barrier,
+                barrier,
                 group,
                 soon,
                 wait_all_ranks=True,
@@ -174,7 +181,7 @@ def monitored(world):
             refused(
                 RuntimeError,
                 "check rank 0 logs for faulty rank",
-                dist.monitored_barrier,
+                barrier,
                 group,
                 soon,
                 wait_all_ranks=True,

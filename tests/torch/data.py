@@ -2,6 +2,7 @@
 
 import torch
 
+TORCH = tuple(map(int, torch.__version__.split(".")[:2]))
 FLOATS = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
 INTEGERS = [torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64]
 TYPES = [*FLOATS, *INTEGERS, torch.bool]
