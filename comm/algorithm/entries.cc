@@ -67,6 +67,12 @@ Entry twoLevel(std::string_view name, Collective collective, std::string_view me
             write};
 }
 
+/// The same plan whether buffers are mapped or not: ranks need not wait for each other to choose.
+Entry anyMapping(Entry entry) {
+    entry.facts.mappings = {Mapping::kShared};
+    return entry;
+}
+
 void addInNode(std::vector<Entry>& all) {
     using enum Collective;
     const Cut each = pieceForEachRank;
@@ -88,20 +94,22 @@ void addInNode(std::vector<Entry>& all) {
                          whole, directGather));
     all.push_back(inNode("direct", kScatter, "each rank reads its block of the root's input", whole,
                          directScatter));
-    all.push_back(inNode("direct", kBarrier, "each rank signals all others", whole, directBarrier));
+    all.push_back(anyMapping(
+        inNode("direct", kBarrier, "each rank signals all others", whole, directBarrier)));
 }
 
 void addInlined(std::vector<Entry>& all) {
     using enum Collective;
     constexpr std::string_view kMeaning = "tiny calls: everybody shows its input, one meeting";
-    all.push_back(inNode("inline", kAllReduce, kMeaning, whole, inlineAllReduce));
-    all.push_back(inNode("inline", kAllGather, kMeaning, whole, inlineAllGather));
-    all.push_back(inNode("inline", kReduceScatter, kMeaning, whole, inlineReduceScatter));
-    all.push_back(inNode("inline", kAllToAll, kMeaning, whole, inlineAllToAll));
-    all.push_back(inNode("inline", kBroadcast, kMeaning, whole, inlineBroadcast));
-    all.push_back(inNode("inline", kReduce, kMeaning, whole, inlineReduce));
-    all.push_back(inNode("inline", kGather, kMeaning, whole, inlineGather));
-    all.push_back(inNode("inline", kScatter, kMeaning, whole, inlineScatter));
+    all.push_back(anyMapping(inNode("inline", kAllReduce, kMeaning, whole, inlineAllReduce)));
+    all.push_back(anyMapping(inNode("inline", kAllGather, kMeaning, whole, inlineAllGather)));
+    all.push_back(
+        anyMapping(inNode("inline", kReduceScatter, kMeaning, whole, inlineReduceScatter)));
+    all.push_back(anyMapping(inNode("inline", kAllToAll, kMeaning, whole, inlineAllToAll)));
+    all.push_back(anyMapping(inNode("inline", kBroadcast, kMeaning, whole, inlineBroadcast)));
+    all.push_back(anyMapping(inNode("inline", kReduce, kMeaning, whole, inlineReduce)));
+    all.push_back(anyMapping(inNode("inline", kGather, kMeaning, whole, inlineGather)));
+    all.push_back(anyMapping(inNode("inline", kScatter, kMeaning, whole, inlineScatter)));
 }
 
 void addReducingTwoLevel(std::vector<Entry>& all) {
@@ -155,9 +163,9 @@ void addMovingTwoLevel(std::vector<Entry>& all) {
     all.push_back(twoLevel("two_level_linear", kScatter,
                            "each block comes straight from the root's node, from all of its ranks",
                            kOwn, whole, twoLevelLinearScatter));
-    all.push_back(twoLevel("two_level_dissemination", kBarrier,
-                           "the node's first ranks meet in log2 rounds", kHensgen, whole,
-                           twoLevelBarrier));
+    all.push_back(anyMapping(twoLevel("two_level_dissemination", kBarrier,
+                                      "the node's first ranks meet in log2 rounds", kHensgen, whole,
+                                      twoLevelBarrier)));
 }
 
 void addReducingByMessages(std::vector<Entry>& all) {

@@ -170,10 +170,10 @@ std::shared_ptr<Work> Communicator::call(CallRequest request, const CallOptions&
     request.work = work;
     tellEvent(*work);
     const Time until = request.deadline + std::chrono::seconds(5);  // the call itself fails first
-    auto owned = std::make_shared<std::unique_ptr<CallRequest>>(
-        std::make_unique<CallRequest>(std::move(request)));
-    start([this, owned] { membership_->submit(std::move(*owned)); }, *work, options.isBlocking,
-          until);
+    // A plain pointer, so that the closure needs no memory of its own; it runs once.
+    auto* const owned = new CallRequest(std::move(request));
+    start([this, owned] { membership_->submit(std::unique_ptr<CallRequest>(owned)); }, *work,
+          options.isBlocking, until);
     return work;
 }
 
@@ -192,10 +192,12 @@ std::shared_ptr<Work> Communicator::transfer(PointToPointRequest request,
     request.work = work;
     tellEvent(*work);
     const Time until = request.deadline + std::chrono::seconds(5);
-    auto owned = std::make_shared<std::unique_ptr<PointToPointRequest>>(
-        std::make_unique<PointToPointRequest>(std::move(request)));
-    start([this, owned] { membership_->pointToPoint().submit(std::move(*owned)); }, *work,
-          options.isBlocking, until);
+    auto* const owned = new PointToPointRequest(std::move(request));
+    start(
+        [this, owned] {
+            membership_->pointToPoint().submit(std::unique_ptr<PointToPointRequest>(owned));
+        },
+        *work, options.isBlocking, until);
     return work;
 }
 
@@ -233,17 +235,18 @@ Result<int> Communicator::eventDescriptor() {
     if (event_ == nullptr) {
         event_ = std::make_shared<UniqueFd>(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
         if (!event_->isOpen()) return Status::resource("no descriptor is left for an event");
+        hasEvent_.store(true, std::memory_order_release);
     }
     return event_->get();
 }
 
 void Communicator::tellEvent(Work& work) {
+    if (!hasEvent_.load(std::memory_order_acquire)) return;
     std::shared_ptr<UniqueFd> event;
     {
         const std::lock_guard lock(mutex_);
         event = event_;
     }
-    if (event == nullptr) return;
     work.onComplete([event](const Status&) {
         const std::uint64_t one = 1;
         [[maybe_unused]] const auto written = ::write(event->get(), &one, sizeof(one));

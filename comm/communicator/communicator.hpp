@@ -105,6 +105,7 @@ private:
     std::unique_ptr<Membership> membership_;  // engine's thread only, once connected
     Layout layout_;
     std::shared_ptr<UniqueFd> event_;
+    std::atomic<bool> hasEvent_{false};  ///< event_ is there
 };
 
 }  // namespace isthmus

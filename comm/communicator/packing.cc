@@ -35,6 +35,8 @@ void forEachBlock(const std::vector<std::size_t>& counts, const std::vector<std:
 std::shared_ptr<Work> callWithDisplacements(Communicator& communicator, CallRequest request,
                                             const CallOptions& options,
                                             const Displacements& displacements) {
+    if (displacements.input.empty() && displacements.output.empty())
+        return communicator.call(std::move(request), options);
     const bool isExchange = request.collective == Collective::kAllToAll;
     const auto inputCounts = isExchange ? request.counts.sent : std::vector<std::size_t>();
     const auto outputCounts = isExchange ? request.counts.received : request.counts.each;

@@ -38,6 +38,9 @@ struct alignas(128) SignalLine {
 /// inline area of each lane.
 struct alignas(128) ControlBlock {
     std::atomic<std::uint64_t> finished{0};  ///< all calls below this number are done here
+    /// That its rank was last seen on: a hint for those who wait. On a line of its own, since they
+    /// look at it in every call.
+    alignas(128) std::atomic<int> cpu{-1};
     CallSlot slots[kLanes];
 
     static std::size_t bytes(int nodeRanks, std::size_t inlineBytes) {

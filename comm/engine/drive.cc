@@ -12,8 +12,13 @@ namespace isthmus {
 
 namespace {
 
-// Looks (each about 0.2 us) before the first sched_yield(2), with a core to ourselves and without:
-// limits.md 2a. After about 200 yields in vain the wait is long, and sleeping is cheaper.
+// Looks (each about 0.2 us) before the first sched_yield(2): limits.md 2a. A yield costs 1 to 5 us
+// when another process of this CPU takes it, so it is worth it only when that process is one that
+// we wait for (kLooksHere); while those that we wait for run on other CPUs, it is worth looking for
+// longer than their switch takes (kLooksElsewhere). After about 200 yields in vain the wait is
+// long, and sleeping is cheaper.
+constexpr int kLooksHere = 1;
+constexpr int kLooksElsewhere = 100;
 constexpr int kLooksAlone = 100;
 constexpr int kLooksShared = 2;
 constexpr int kYields = 200;
@@ -141,9 +146,20 @@ bool Engine::drive(const std::function<bool()>& isOver, Time until, bool yieldsT
     return true;
 }
 
-bool Engine::idle(int& quiet, Time until) {
+int Engine::looksBeforeYield() {
+    const int cpu = ::sched_getcpu();
+    auto awaited = Awaited::kNobody;
+    for (Membership* group : groups_) {
+        if (!group->isIdle()) awaited = std::max(awaited, group->awaited(cpu));
+    }
+    if (awaited == Awaited::kHere) return kLooksHere;
+    if (awaited == Awaited::kElsewhere || awaited == Awaited::kNobody) return kLooksElsewhere;
     const bool isShared = sharedFor_ > 0 || config_.ranksOnNode > config_.cpus;
-    const int looks = isShared ? kLooksShared : kLooksAlone;
+    return isShared ? kLooksShared : kLooksAlone;
+}
+
+bool Engine::idle(int& quiet, Time until) {
+    const int looks = looksBeforeYield();
     if (++quiet < looks) {
         _mm_pause();
         return true;
@@ -152,11 +168,11 @@ bool Engine::idle(int& quiet, Time until) {
         quiet = 0;
         return false;
     }
-    const Time before = now();
     ::sched_yield();
     const Time after = now();
-    sharedFor_ = after - before > kYieldAlone ? kSharedFor : std::max(sharedFor_ - 1, 0);
-    if (after - before > kYieldBusy) {
+    const Time took = after - steppedAt_;  // with a step that found nothing: 0.2 us
+    sharedFor_ = took > kYieldAlone ? kSharedFor : std::max(sharedFor_ - 1, 0);
+    if (took > kYieldBusy) {
         quiet = 0;
         return false;
     }

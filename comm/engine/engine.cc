@@ -72,10 +72,10 @@ bool Engine::step() {
         takeSubmitted();
         isNews = true;
     }
-    const Time time = now();
-    for (const auto& transport : transports_) isNews |= transport->progress(time) > 0;
+    steppedAt_ = now();
+    for (const auto& transport : transports_) isNews |= transport->progress(steppedAt_) > 0;
     for (std::size_t i = 0; i < groups_.size(); ++i) {
-        isNews |= groups_[i]->progress(time);
+        isNews |= groups_[i]->progress(steppedAt_);
         groups_[i]->refreshIdle();
     }
     if (!leaving_.empty()) forget();

@@ -137,6 +137,7 @@ private:
     void release();
     bool drive(const std::function<bool()>& isOver, Time until, bool yieldsToCallers);
     bool idle(int& quiet, Time until);
+    int looksBeforeYield();
     void sleep(const std::function<bool()>& isOver, Time until);
     bool arm();
     void disarm();
@@ -183,6 +184,7 @@ private:
     bool isArmed_ = false;            ///< owner only: transports think that we sleep
     bool isProgressDriving_ = false;  ///< owner only: the progress thread has the token
     bool isClosed_ = false;           ///< owner only: after farewell()
+    Time steppedAt_{0};               ///< owner only: when the last step began
     int sharedFor_ = 0;               ///< owner only: yields for which the core counts as shared
     Counters counters_;
     std::thread progress_;

@@ -1,6 +1,7 @@
 #include "comm/engine/execution.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "comm/base/assert.hpp"
 #include "comm/engine/engine.hpp"
@@ -15,28 +16,50 @@ namespace {
 // speed.
 constexpr std::size_t kTurnBytes = std::size_t{2} << 20;
 
+// Calls of fewer bytes on the node wake their peers when a turn ends: no work in it takes longer
+// than a bell.
+constexpr std::size_t kBulkyBytes = std::size_t{64} << 10;
+
 std::size_t alignUp(std::size_t bytes, std::size_t alignment) {
     return (bytes + alignment - 1) / alignment * alignment;
 }
 
 }  // namespace
 
-Execution::Execution(Membership& group, std::unique_ptr<CallRequest> call, std::uint64_t sequence)
-    : group_(group),
-      call_(std::move(call)),
-      sequence_(sequence),
-      lane_(static_cast<int>(sequence % kLanes)),
-      fingerprint_(call_->fingerprint()),
-      verified_(group.nodeRanks().size(), 0) {
-    verified_[group.myPosition()] = 1;
-    unverified_ = static_cast<int>(group.nodeRanks().size()) - 1;
-}
+Execution::Execution(Membership& group) : group_(group) {}
 
 Execution::~Execution() {
+    end();
+}
+
+void Execution::begin(std::unique_ptr<CallRequest> call, std::uint64_t sequence) {
+    call_ = std::move(call);
+    sequence_ = sequence;
+    lane_ = static_cast<int>(sequence % kLanes);
+    fingerprint_ = call_->fingerprint();
+    isDone_ = isStopped_ = isStreaming_ = false;
+    verified_.assign(group_.nodeRanks().size(), 0);
+    verified_[group_.myPosition()] = 1;
+    unverified_ = static_cast<int>(verified_.size()) - 1;
+    inputOffset_ = outputOffset_ = kNotMapped;
+    segments_ = window_ = nextSegment_ = endedSegments_ = 0;
+    scratchStride_ = sharedStride_ = 0;
+}
+
+void Execution::end() {
     ISTHMUS_ASSERT(pending_ == 0);
-    group_.engine().giveScratch(inputCopy_);
-    group_.engine().giveScratch(scratch_);
-    group_.engine().giveScratch(sharedBlock_);  // peers are done with it (exit closure)
+    Engine& engine = group_.engine();
+    engine.giveScratch(std::exchange(inputCopy_, {}));
+    engine.giveScratch(std::exchange(scratch_, {}));
+    engine.giveScratch(std::exchange(sharedBlock_, {}));  // peers are done with it (exit closure)
+    shared_ = nullptr;
+    scratchOffsets_.clear();
+    sharedOffsets_.clear();
+    fresh_.clear();
+    for (SegmentRun& run : runs_) run.reset();
+    extents_.reset();
+    plan_.reset();
+    call_.reset();
 }
 
 Status Execution::enter() {
@@ -57,6 +80,7 @@ Status Execution::enter() {
     const std::size_t footprint =
         (whole.inputBytes() + whole.outputBytes()) * group_.nodeRanks().size();
     isStreaming_ = footprint > group_.engine().cacheBytes();
+    isBulky_ = footprint > kBulkyBytes;
 
     if (!prepared.dependsOnNode()) {
         ISTHMUS_TRY(bind(plans[0] ? Mapping::kNone : plans[1] ? Mapping::kShared : Mapping::kAll));
@@ -71,7 +95,7 @@ Status Execution::enter() {
                             ? group_.engine().mappedOffset(shared_, sharedStride_ * window_)
                             : kNotMapped;
     slot.sequence.store(sequence_ + 1, std::memory_order_release);
-    group_.ringNode();
+    group_.noteNews();
     return {};
 }
 
@@ -117,7 +141,7 @@ Status Execution::bind(Mapping mapping) {
     const bool isDirect = mapping == Mapping::kAll && call_->prepared->dependsOnNode();
     segments_ = isDirect ? call_->prepared->segmentsWhenMapped : call_->prepared->segments;
     window_ = std::clamp(call_->prepared->window, 1, std::min(segments_, kMaxWindow));
-    extents_ = std::make_unique<Extents>(plan_->plan, *call_, segments_);
+    extents_.emplace(plan_->plan, *call_, segments_);
     isStreaming_ = isStreaming_ && !plan_->usesMessages;
     input_ = call_->input;
     if (!plan_->plan.inPlaceSafe && call_->input == call_->output && call_->input != nullptr) {
@@ -129,8 +153,7 @@ Status Execution::bind(Mapping mapping) {
         input_ = inputCopy_.data;
     }
     ISTHMUS_TRY(grabScratch());
-    runs_.resize(window_);
-    for (SegmentRun& run : runs_) run.segment = -1;
+    if (runs_.size() < static_cast<std::size_t>(window_)) runs_.resize(window_);
     return {};
 }
 
@@ -201,9 +224,9 @@ bool Execution::progress() {
 
 bool Execution::takeLanded() {
     if (landed_.empty()) return false;
-    std::vector<StepOperation*> landed;
-    landed.swap(landed_);
-    for (StepOperation* operation : landed) {
+    landing_.clear();
+    landing_.swap(landed_);
+    for (StepOperation* operation : landing_) {
         --pending_;
         const int slot = operation->slot;
         const int step = operation->step;
@@ -229,9 +252,8 @@ bool Execution::takeLanded() {
 }
 
 void Execution::startSegment(SegmentRun& run, int segment) {
+    run.reset();
     run.segment = segment;
-    run.ready.clear();
-    run.nextReady = 0;
     run.left = static_cast<int>(plan_->nodes.size());
     run.waitsFor.resize(plan_->nodes.size());
     for (std::size_t i = 0; i < plan_->nodes.size(); ++i)
@@ -245,6 +267,7 @@ bool Execution::progressRun(SegmentRun& run) {
     std::size_t bytes = 0;
     while (run.nextReady < run.ready.size() && bytes < kTurnBytes) {
         const int step = run.ready[run.nextReady++];
+        if (isBulky_) group_.ring();  // peers need not wait for what follows
         bytes += runHeavy(run, step);
         completeStep(run, step);
         settle(run);
@@ -289,17 +312,20 @@ bool Execution::pollWaits(SegmentRun& run) {
 
 bool Execution::isSatisfied(const SegmentRun& run, const SegmentRun::Waiting& waiting) const {
     if (waiting.remote > 0) return false;
-    const int slot = slotOf(run);
     for (const CompiledPlan::Peer& peer : plan_->nodes[waiting.step].peers) {
-        if (peer.position < 0) continue;
-        if (!verified_[peer.position]) return false;
-        const std::uint64_t wanted = group_.seenBase(lane_, slot, peer.position) + peer.ordinal + 1;
-        SignalLine& line = group_.onNode(peer.position).block->line(group_.myPosition());
-        // Acquire: pairs with the release of raise(); what the peer wrote before it signalled is
-        // visible after.
-        if (line.raised[lane_][slot].load(std::memory_order_acquire) < wanted) return false;
+        if (peer.position >= 0 && !hasRaised(run, peer)) return false;
     }
     return true;
+}
+
+bool Execution::hasRaised(const SegmentRun& run, const CompiledPlan::Peer& peer) const {
+    if (!verified_[peer.position]) return false;
+    const int slot = slotOf(run);
+    const std::uint64_t wanted = group_.seenBase(lane_, slot, peer.position) + peer.ordinal + 1;
+    const SignalLine& line = group_.onNode(peer.position).block->line(group_.myPosition());
+    // Acquire: pairs with the release of raise(); what the peer wrote before it signalled is
+    // visible after.
+    return line.raised[lane_][slot].load(std::memory_order_acquire) >= wanted;
 }
 
 void Execution::settle(SegmentRun& run) {

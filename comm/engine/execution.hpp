@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +18,14 @@ namespace isthmus {
 class Membership;
 class Execution;
 
+/// Where the ranks are that somebody waits for, as far as shared memory tells.
+enum class Awaited : std::uint8_t {
+    kNobody,
+    kElsewhere,  ///< all on other CPUs of this machine
+    kUnknown,    ///< some on other nodes, or it matters less
+    kHere,       ///< one on the CPU of who waits: it cannot go on until that one lets it
+};
+
 /// A posted message of an Execution.
 struct StepOperation : Operation {
     Execution* execution = nullptr;
@@ -26,13 +36,19 @@ struct StepOperation : Operation {
 
 /// A Plan bound to one call and run to its end. Engine thread only.
 ///
-/// Life: made with the call's sequence number -> enter() publishes the call to the node ->
+/// Life: begin() with the call's sequence number -> enter() publishes the call to the node ->
 /// progress() decides between direct and staged once all of the node have entered, then runs
-/// segments in a window -> isDone().
+/// segments in a window -> isDone() -> end(), ready for another call: a small call must not pay for
+/// dozens of allocations.
 class Execution {
 public:
-    Execution(Membership& group, std::unique_ptr<CallRequest> call, std::uint64_t sequence);
+    explicit Execution(Membership& group);
     ~Execution();
+
+    /// Takes up a call; the memory of the one before serves again. Only when new or after end().
+    void begin(std::unique_ptr<CallRequest> call, std::uint64_t sequence);
+    /// Gives back what the call held. Only when nothing is pending.
+    void end();
 
     const CallRequest& call() const { return *call_; }
     std::uint64_t sequence() const { return sequence_; }
@@ -55,6 +71,9 @@ public:
     /// for now.
     std::string standing(std::vector<Rank>& awaited) const;
 
+    /// Where the ranks are that it waits for now; `cpu` is the caller's.
+    Awaited awaited(int cpu) const;
+
     /// True when the rank at `position` of my node is in the same call.
     bool hasVerified(int position) const { return verified_[position] != 0; }
 
@@ -71,6 +90,13 @@ private:
         std::vector<Waiting> waiting;
         std::vector<int> ready;  ///< copies and reductions
         std::size_t nextReady = 0;
+
+        void reset() {
+            segment = -1;
+            waiting.clear();
+            ready.clear();
+            nextReady = 0;
+        }
     };
 
     bool decideMapping();
@@ -81,6 +107,8 @@ private:
     bool progressRun(SegmentRun& run);
     bool pollWaits(SegmentRun& run);
     bool isSatisfied(const SegmentRun& run, const SegmentRun::Waiting& waiting) const;
+    bool hasRaised(const SegmentRun& run, const CompiledPlan::Peer& peer) const;
+    Awaited place(int position, int cpu) const;
     void finishSegment(SegmentRun& run);
     void makeReady(SegmentRun& run, int step);
     void completeStep(SegmentRun& run, int step);
@@ -103,20 +131,21 @@ private:
 
     Membership& group_;
     std::unique_ptr<CallRequest> call_;
-    std::uint64_t sequence_;
-    int lane_;
+    std::uint64_t sequence_ = 0;
+    int lane_ = 0;
     CallFingerprint fingerprint_;
 
     bool isDone_ = false;
     bool isStopped_ = false;
-    bool isStreaming_ = false;
+    bool isStreaming_ = false;  ///< results are stored around the cache
+    bool isBulky_ = false;      ///< copies and reductions take longer than waking a peer
     int unverified_ = 0;
     std::vector<char> verified_;  ///< per position of my node
     std::uint64_t inputOffset_ = kNotMapped;
     std::uint64_t outputOffset_ = kNotMapped;
 
     std::shared_ptr<const CompiledPlan> plan_;
-    std::unique_ptr<Extents> extents_;
+    std::optional<Extents> extents_;
     const std::byte* input_ = nullptr;
     int segments_ = 0;
     int window_ = 0;
@@ -137,6 +166,7 @@ private:
     int pending_ = 0;
     std::vector<StepOperation*> flying_;
     std::vector<StepOperation*> landed_;
+    std::vector<StepOperation*> landing_;  ///< those that takeLanded() has in hand
 };
 
 }  // namespace isthmus

@@ -63,7 +63,7 @@ void Execution::raise(SegmentRun& run, int step) {
         auto& counter = group_.myBlock().line(peer.position).raised[lane_][slot];
         // Release: pairs with isSatisfied() at the peer.
         counter.store(value, std::memory_order_release);
-        group_.onNode(peer.position).endpoint->ringDoorbell();
+        group_.noteNews(peer.position);
     }
 }
 
@@ -212,6 +212,36 @@ std::size_t Execution::runReduce(SegmentRun& run, int index) {
         total += pieces[0].bytes * operands;
     }
     return total;
+}
+
+Awaited Execution::place(int position, int cpu) const {
+    if (position < 0) return Awaited::kUnknown;
+    const int theirs = group_.onNode(position).block->cpu.load(std::memory_order_relaxed);
+    if (theirs == cpu) return Awaited::kHere;
+    // In a bulky call whoever shares this CPU has copies of its own to do: it may have its turn.
+    return isBulky_ ? Awaited::kUnknown : Awaited::kElsewhere;
+}
+
+Awaited Execution::awaited(int cpu) const {
+    auto found = Awaited::kNobody;
+    for (std::size_t i = 0; i < verified_.size(); ++i) {
+        if (!verified_[i]) found = std::max(found, place(static_cast<int>(i), cpu));
+    }
+    for (const SegmentRun& run : runs_) {
+        for (const auto& waiting : run.waiting) {
+            if (waiting.remote > 0) found = std::max(found, Awaited::kUnknown);
+            for (const CompiledPlan::Peer& peer : plan_->nodes[waiting.step].peers) {
+                if (peer.position >= 0 && !hasRaised(run, peer))
+                    found = std::max(found, place(peer.position, cpu));
+            }
+        }
+    }
+    for (const StepOperation* operation : flying_) {
+        const MessageTag& tag = operation->tag;
+        const Rank peer = tag.to == group_.me() ? tag.from : tag.to;
+        found = std::max(found, place(group_.member(peer).position, cpu));
+    }
+    return found;
 }
 
 std::string Execution::standing(std::vector<Rank>& awaited) const {

@@ -1,6 +1,7 @@
 #include "comm/engine/membership.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "comm/base/log.hpp"
 #include "comm/engine/engine.hpp"
@@ -19,6 +20,8 @@ Membership::Membership(Engine& engine, MembershipConfig config)
     nodeRanks_ = config_.layout.nodes[config_.layout.nodeOf(config_.me)];
     raised_.assign(kLanes * kMaxWindow * nodeRanks_.size(), 0);
     seen_.assign(raised_.size(), 0);
+    finishedThere_.assign(nodeRanks_.size(), 0);
+    bells_.assign(nodeRanks_.size(), 0);
 }
 
 Membership::~Membership() {
@@ -39,9 +42,25 @@ std::uint64_t& Membership::seenBase(int lane, int slot, int position) {
                  position];
 }
 
-void Membership::ringNode() {
-    for (const Rank rank : nodeRanks_) {
-        if (rank != me()) member(rank).endpoint->ringDoorbell();
+Awaited Membership::awaited(int cpu) {
+    std::atomic<int>& mine = myBlock().cpu;
+    if (mine.load(std::memory_order_relaxed) != cpu) mine.store(cpu, std::memory_order_relaxed);
+    auto found = pointToPoint_.isIdle() ? Awaited::kNobody : Awaited::kUnknown;
+    for (const auto& execution : active_) found = std::max(found, execution->awaited(cpu));
+    return found;
+}
+
+void Membership::noteNews() {
+    std::fill(bells_.begin(), bells_.end(), 1);
+    hasBells_ = true;
+}
+
+// A bell costs a fence and a look at the peer's memory: once a turn, not once a signal.
+void Membership::ring() {
+    if (!std::exchange(hasBells_, false)) return;
+    for (std::size_t i = 0; i < bells_.size(); ++i) {
+        if (std::exchange(bells_[i], 0) == 0 || nodeRanks_[i] == me()) continue;
+        member(nodeRanks_[i]).endpoint->ringDoorbell();
     }
 }
 
@@ -66,8 +85,13 @@ void Membership::submit(std::unique_ptr<CallRequest> call) {
 }
 
 bool Membership::progress(Time now) {
-    if (!failure_.ok()) return drainFailed(now);
-    if (isIdle()) return false;
+    if (failure_.ok() && isIdle()) return false;
+    const bool isNews = failure_.ok() ? advance(now) : drainFailed(now);
+    ring();
+    return isNews;
+}
+
+bool Membership::advance(Time now) {
     bool isNews = admit();
     for (std::size_t i = 0; i < active_.size() && failure_.ok(); ++i)
         isNews |= active_[i]->progress();
@@ -77,15 +101,22 @@ bool Membership::progress(Time now) {
     return isNews;
 }
 
+// True when all of my node are through with the call that had the next call's lane before.
+bool Membership::isLaneFree() {
+    for (std::size_t i = 0; i < nodeRanks_.size(); ++i) {
+        if (finishedThere_[i] + kLanes > nextSequence_) continue;
+        // Acquire: pairs with retire(); the peer has read the lane's old slot by then.
+        finishedThere_[i] =
+            onNode(static_cast<int>(i)).block->finished.load(std::memory_order_acquire);
+        if (finishedThere_[i] + kLanes <= nextSequence_) return false;
+    }
+    return true;
+}
+
 bool Membership::admit() {
     bool isNews = false;
     while (!queued_.empty() && active_.size() < kMostActive && failure_.ok()) {
-        for (const Rank rank : nodeRanks_) {
-            // Acquire: pairs with retire(); the peer has read the lane's old slot by then.
-            const std::uint64_t finished =
-                member(rank).block->finished.load(std::memory_order_acquire);
-            if (finished + kLanes <= nextSequence_) return isNews;
-        }
+        if (!isLaneFree()) return isNews;
         for (Rank rank = 0; rank < ranks(); ++rank) {
             if (member(rank).leftAt > nextSequence_) continue;
             failWithout(rank, *queued_.front(), nextSequence_);
@@ -93,8 +124,11 @@ bool Membership::admit() {
         }
         auto call = std::move(queued_.front());
         queued_.pop_front();
-        active_.push_back(std::make_unique<Execution>(*this, std::move(call), nextSequence_++));
+        if (spare_.empty()) spare_.push_back(std::make_unique<Execution>(*this));
+        active_.push_back(std::move(spare_.back()));
+        spare_.pop_back();
         Execution& execution = *active_.back();
+        execution.begin(std::move(call), nextSequence_++);
         past_[execution.sequence() % kPast] = {execution.sequence(), execution.fingerprint()};
         const auto [from, to] = early_.equal_range(execution.sequence());
         for (auto it = from; it != to; ++it) {
@@ -113,6 +147,15 @@ bool Membership::admit() {
     return isNews;
 }
 
+std::shared_ptr<Work> Membership::takeOut(std::size_t index) {
+    std::unique_ptr<Execution> execution = std::move(active_[index]);
+    active_.erase(active_.begin() + static_cast<std::ptrdiff_t>(index));
+    auto work = execution->call().work;
+    execution->end();
+    spare_.push_back(std::move(execution));
+    return work;
+}
+
 bool Membership::retire() {
     bool isNews = false;
     for (std::size_t i = 0; i < active_.size();) {
@@ -120,13 +163,12 @@ bool Membership::retire() {
             ++i;
             continue;
         }
-        const auto work = active_[i]->call().work;
-        active_.erase(active_.begin() + static_cast<std::ptrdiff_t>(i));
+        const auto work = takeOut(i);
         const std::uint64_t finished =
             active_.empty() ? nextSequence_ : active_.front()->sequence();
         // Release: pairs with admit() of the peers.
         myBlock().finished.store(finished, std::memory_order_release);
-        ringNode();
+        noteNews();
         engine_.finish(*work, {});
         isNews = true;
     }
@@ -269,8 +311,7 @@ bool Membership::drainFailed(Time now) {
     });
     if (!haveStopped && now - failedAt_ < kStopPatience && !active_.empty()) return isNews;
     while (!active_.empty() && active_.front()->pendingOperations() == 0) {
-        const auto work = active_.front()->call().work;
-        active_.pop_front();
+        const auto work = takeOut(0);
         engine_.finish(*work, failure_);
         isNews = true;
     }

@@ -71,7 +71,10 @@ public:
     std::size_t inlineBytes() const { return config_.inlineBytes; }
     std::uint64_t& raisedBase(int lane, int slot, int position);
     std::uint64_t& seenBase(int lane, int slot, int position);
-    void ringNode();
+    /// The node peer at `position` has news from this rank: ring() wakes it if it sleeps.
+    void noteNews(int position) { bells_[position] = hasBells_ = true; }
+    void noteNews();
+    void ring();
     std::string nameOf(Rank rank) const;  ///< "rank 3 (node-b pid 812)", in global numbers
     std::string title(const CallRequest& call, std::uint64_t sequence) const;
 
@@ -81,6 +84,8 @@ public:
     bool progress(Time now);
     bool isIdle() const { return queued_.empty() && active_.empty() && pointToPoint_.isIdle(); }
     Time nextDeadline() const;
+    /// Where the ranks are that its calls wait for; also tells them where this one is.
+    Awaited awaited(int cpu);
 
     /// isIdle() as of the last step, from any thread; exact once refreshed after a submission.
     bool wasIdle() const { return wasIdle_.load(std::memory_order_acquire); }
@@ -138,6 +143,9 @@ private:
                   const CallFingerprint& theirs);
     bool admit();
     bool retire();
+    bool advance(Time now);
+    std::shared_ptr<Work> takeOut(std::size_t index);
+    bool isLaneFree();
     bool checkTime(Time now);
     bool drainFailed(Time now);
     bool expire(Execution& execution, Time now);
@@ -151,10 +159,14 @@ private:
     std::vector<Rank> nodeRanks_;
     std::vector<std::uint64_t> raised_;
     std::vector<std::uint64_t> seen_;
+    std::vector<std::uint64_t> finishedThere_;  ///< as last read from each node peer's block
+    std::vector<char> bells_;                   ///< by position: noteNews() since the last ring()
+    bool hasBells_ = false;
     PointToPoint pointToPoint_;
 
     std::deque<std::unique_ptr<CallRequest>> queued_;
-    std::deque<std::unique_ptr<Execution>> active_;  ///< in order of sequence
+    std::vector<std::unique_ptr<Execution>> active_;  ///< in order of sequence
+    std::vector<std::unique_ptr<Execution>> spare_;   ///< for later calls
     std::uint64_t nextSequence_ = 0;
     std::array<Past, kPast> past_;
     std::multimap<std::uint64_t, std::pair<Rank, CallFingerprint>>

@@ -67,11 +67,15 @@ Result<std::shared_ptr<const PreparedPlans>> PlanCache::prepare(const CallReques
     const std::uint64_t countsDigest = digestOfCounts(call.counts) + (shape.hasCounts ? 1 : 0);
     const ShapeKey key{shape.collective, shape.type,   shape.bytes,
                        shape.root,       countsDigest, algorithm};
-    if (const auto it = shapes_.find(key); it != shapes_.end()) return it->second;
+    if (latest_ != nullptr && key == latestKey_) return latest_;
+    latestKey_ = key;
+    if (const auto it = shapes_.find(key); it != shapes_.end()) return latest_ = it->second;
+    latest_.reset();
     auto prepared = make(shape, algorithm, countsDigest);
     if (!prepared.ok()) return prepared;
     if (shapes_.size() >= kMostShapes) shapes_.clear();
     shapes_.emplace(key, *prepared);
+    latest_ = *prepared;
     return prepared;
 }
 

@@ -40,6 +40,8 @@ private:
     int nodeRanks_ = 1;
     std::map<PlanKey, std::shared_ptr<const CompiledPlan>> plans_;
     std::map<ShapeKey, std::shared_ptr<const PreparedPlans>> shapes_;
+    ShapeKey latestKey_;  ///< of latest_: loops repeat one call
+    std::shared_ptr<const PreparedPlans> latest_;
 };
 
 }  // namespace isthmus

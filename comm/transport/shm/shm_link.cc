@@ -171,7 +171,13 @@ std::size_t ShmLink::read() {
     return moved.bytes;
 }
 
+bool ShmLink::isQuiet() const {
+    return reader_ != nullptr && !reader_->hasBytes() && !hasInEnded_ && !endpoint_.hasOutput() &&
+           !endpoint_.hasNews() && !endpoint_.isGone();
+}
+
 int ShmLink::progress() {
+    if (isQuiet()) return 0;
     std::size_t moved = 0;
     if (!endpoint_.isGone()) {
         const bool hadEnded = hasInEnded_;

@@ -64,6 +64,7 @@ private:
     bool pollConnecting();
     void connected(Result<UniqueFd> socket);
     void socketEnded(ShmSocket& socket);
+    bool isQuiet() const;
     std::size_t write();
     std::size_t read();
     void watch(ShmSocket& socket, UniqueFd fd);

@@ -27,10 +27,10 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-/// Sockets bring doorbells and ends only: one look (a system call of 0.2-0.3 us) per so many looks
-/// at the rings, or per this time, is enough while nobody sleeps.
-constexpr int kCallsPerLook = 32;
-constexpr Time kLook = microseconds(20);
+/// Sockets bring new connections and ends only (doorbells while this process sleeps): one look, a
+/// system call of 0.3 us, per this time is enough; more often while a connection is being made.
+constexpr Time kLook = microseconds(200);
+constexpr Time kLookWhenConnecting = microseconds(20);
 constexpr std::size_t kMostStrangers = 64;
 constexpr std::size_t kMostEarly = 4096;
 constexpr Time kStrangersLook = milliseconds(250);
@@ -137,9 +137,7 @@ public:
     int progress(Time now) override {
         shared_.now = now;
         int count = 0;
-        if (++calls_ >= kCallsPerLook || mustLook_ || now - lookedAt_ >= kLook) {
-            count += lookAtSockets();
-        }
+        if (mustLook_ || now - lookedAt_ >= pause_) count += lookAtSockets();
         for (const auto& [peer, link] : links_) count += link->progress();
         return count;
     }
@@ -187,7 +185,6 @@ public:
 
 private:
     int lookAtSockets() {
-        calls_ = 0;
         mustLook_ = false;
         lookedAt_ = shared_.now;
         std::array<epoll_event, 64> events;
@@ -201,7 +198,12 @@ private:
             }
         }
         int count = hearStrangers();
-        for (const auto& [peer, link] : links_) count += link->lookAtSockets();
+        bool isConnecting = !strangers_.empty();
+        for (const auto& [peer, link] : links_) {
+            count += link->lookAtSockets();
+            isConnecting |= link->isConnecting();
+        }
+        pause_ = isConnecting ? kLookWhenConnecting : kLook;
         return count;
     }
 
@@ -266,7 +268,7 @@ private:
     std::list<std::unique_ptr<ShmAccept>> strangers_;
     std::map<ProcessId, std::unique_ptr<ShmAccept::Guest>> early_;
     std::map<ProcessId, std::unique_ptr<ShmLink>> links_;
-    int calls_ = 0;
+    Time pause_ = kLookWhenConnecting;
     Time lookedAt_{0};
     bool mustLook_ = true;
 };

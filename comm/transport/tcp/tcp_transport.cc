@@ -19,7 +19,7 @@ using std::chrono::milliseconds;
 
 /// Looking at sockets costs a system call (0.2-0.3 us): every time when somebody waits for them,
 /// else this often.
-constexpr Time kIdleLook = microseconds(20);
+constexpr Time kIdleLook = microseconds(200);
 /// The same for the door, where nobody waits for microseconds.
 constexpr Time kDoorLook = microseconds(50);
 constexpr Time kIdleDoorLook = milliseconds(1);

@@ -29,7 +29,7 @@ TEST(Catalogue, HasNamesOncePerCollectiveAndSomethingForEveryLayout) {
         for (const Layout& layout : testLayouts()) {
             int fitting = 0;
             for (const Algorithm& entry : catalogue()) {
-                const bool isMapped = entry.mappings.size() > 1;
+                const bool isMapped = entry.mappings.front() != Mapping::kNone;
                 if (static_cast<int>(entry.collective) != number || !isMapped) continue;
                 fitting += entry.fits(layout) ? 1 : 0;
             }

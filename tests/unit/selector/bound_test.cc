@@ -23,7 +23,10 @@ std::vector<Plan> plansOf(const CallShape& call, const Layout& layout, const std
                           Mapping mapping) {
     std::vector<Plan> plans;
     for (Rank me = 0; me < layout.ranks(); ++me) {
-        Result<Plan> plan = makePlan(layout, {call.collective, me, call.root, mapping, name});
+        const Algorithm* const entry = findAlgorithm(call.collective, name);
+        const bool isFree = entry != nullptr && entry->mappings.size() == 1;
+        Result<Plan> plan = makePlan(layout, {call.collective, me, call.root,
+                                              isFree ? entry->mappings.front() : mapping, name});
         EXPECT_TRUE(plan.ok()) << plan.status().what();
         if (plan.ok()) plans.push_back(std::move(*plan));
     }
