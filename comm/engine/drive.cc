@@ -172,10 +172,8 @@ bool Engine::idle(int& quiet, Time until) {
     const Time after = now();
     const Time took = after - steppedAt_;  // with a step that found nothing: 0.2 us
     sharedFor_ = took > kYieldAlone ? kSharedFor : std::max(sharedFor_ - 1, 0);
-    if (took > kYieldBusy) {
-        quiet = 0;
-        return false;
-    }
+    // One more look before sleeping: what it computed may be what this rank waits for.
+    if (took > kYieldBusy) quiet = looks + kYields;
     return after < until;
 }
 
