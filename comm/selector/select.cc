@@ -138,12 +138,22 @@ bool isUnequalExchange(const CallShape& call) {
     return call.hasCounts && call.collective == Collective::kAllToAll;
 }
 
-bool serves(const Algorithm& entry, const CallShape& call) {
-    return !isUnequalExchange(call) || entry.mappings == std::vector{Mapping::kNone};
+// Why `entry` cannot serve the call; empty: it can.
+std::string objectionOf(const Algorithm& entry, const CallShape& call,
+                        const SelectorOptions& options) {
+    if (isUnequalExchange(call) && entry.mappings != std::vector{Mapping::kNone}) {
+        return "does not serve blocks of different sizes: pairwise does";
+    }
+    if (entry.name == "inline" && call.bytes > static_cast<std::uint64_t>(options.inlineBytes)) {
+        return "serves up to " + std::to_string(options.inlineBytes) +
+               " bytes (ISTHMUS_INLINE), not " + std::to_string(call.bytes);
+    }
+    return "";
 }
 
 Result<const Algorithm*> wishedEntry(const CallShape& call, const Layout& layout,
-                                     const std::string& name) {
+                                     const SelectorOptions& options) {
+    const std::string& name = options.algorithm;
     const auto wrong = [&](const std::string& why) {
         return Status::invalidArgument("algorithm \"" + name + "\" for " +
                                        std::string(nameOf(call.collective)) + " " + why);
@@ -157,18 +167,17 @@ Result<const Algorithm*> wishedEntry(const CallShape& call, const Layout& layout
     if (!wished->fits(layout)) {
         return wrong("does not fit a layout of " + std::to_string(layout.nodes.size()) + " nodes");
     }
-    if (!serves(*wished, call)) {
-        return wrong("does not serve blocks of different sizes: pairwise does");
-    }
+    const std::string objection = objectionOf(*wished, call, options);
+    if (!objection.empty()) return wrong(objection);
     return wished;
 }
 
 Result<const Algorithm*> chooseEntry(const CallShape& call, const Layout& layout,
                                      const SelectorOptions& options) {
-    if (!options.algorithm.empty()) return wishedEntry(call, layout, options.algorithm);
+    if (!options.algorithm.empty()) return wishedEntry(call, layout, options);
     const std::string& set = options.algorithms[static_cast<std::size_t>(call.collective)];
     const Algorithm* entry = fitting(call.collective, set, layout);
-    if (entry != nullptr && serves(*entry, call)) return entry;
+    if (entry != nullptr && objectionOf(*entry, call, options).empty()) return entry;
     if (isUnequalExchange(call)) return findAlgorithm(call.collective, "pairwise");
     entry = layout.nodes.size() > 1 ? chooseOverNodes(call, layout)
                                     : chooseInNode(call, layout, options);

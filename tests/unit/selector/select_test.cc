@@ -116,6 +116,23 @@ TEST(Select, SendsAnAllToAllWithCountsByMessages) {
     }
 }
 
+TEST(Select, MeetsOnceOnlyForWhatFitsThere) {
+    CallShape call;
+    call.collective = Collective::kAllReduce;
+    SelectorOptions options;
+    options.inlineBytes = 4096;
+    options.algorithms[static_cast<std::size_t>(call.collective)] = "inline";
+    call.bytes = 4097;
+    EXPECT_EQ(select(call, oneNode(4), options)->algorithm, "direct");
+    options.algorithm = "inline";
+    const Result<Selection> refused = select(call, oneNode(4), options);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.status().code(), Status::Code::kInvalidArgument);
+    EXPECT_THAT(refused.status().what(), HasSubstr("up to 4096 bytes (ISTHMUS_INLINE), not 4097"));
+    call.bytes = 4096;
+    EXPECT_EQ(select(call, oneNode(4), options)->algorithm, "inline");
+}
+
 TEST(Select, TakesWhatTheCallerAsksFor) {
     SelectorOptions options;
     options.algorithm = "ring";
