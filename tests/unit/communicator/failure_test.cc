@@ -112,7 +112,7 @@ TEST_P(Disagreement, OnTheOperatorNamesBoth) {
                 "all_reduce f32 x 4096 sum", "all_reduce f32 x 4096 max");
 }
 
-TEST_P(Disagreement, OnTheRootNamesBoth) {
+TEST_P(Disagreement, OnTheRootNamesBoth) {  // NUM-26
     expectNamed([](auto& buffer) { return broadcastOf(buffer, 0); },
                 [](auto& buffer) { return broadcastOf(buffer, 1); }, "broadcast f32 x 4096 root 0",
                 "broadcast f32 x 4096 root 1");
@@ -127,6 +127,27 @@ TEST_P(Disagreement, OfABarrierAndAnEmptyCallNamesBoth) {
                     return request;
                 },
                 "barrier", "all_reduce f32 x 0 sum");
+}
+
+// Rank 2 leaves one of two equal calls out: its next one meets the others' second.
+TEST_P(Disagreement, OfARankThatSkipsACallIsFoundAtItsNextOne) {  // NUM-26
+    LocalJob job(GetParam());
+    job.run(
+        [](Rank rank, Communicator& communicator) {
+            std::vector<float> buffer(4096, 1);
+            Status status;
+            for (int call = rank == 2 ? 1 : 0; call < 2 && status.ok(); ++call)
+                status = communicator.call(allReduceOf(buffer), blocking())->status();
+            const auto start = std::chrono::steady_clock::now();
+            if (status.ok()) status = communicator.call(CallRequest(), blocking())->status();
+            if (status.ok()) status = afterwards(communicator);
+            EXPECT_LT(since(start), milliseconds(1000)) << "rank " << rank;
+            EXPECT_EQ(status.code(), Status::Code::kMismatch) << status.what();
+            EXPECT_THAT(status.what(),
+                        AllOf(HasSubstr(" #1 on \"dp\""), HasSubstr("rank 2 ("),
+                              HasSubstr("all_reduce f32 x 4096 sum"), HasSubstr("barrier")));
+        },
+        named("dp"));
 }
 
 class Absence : public testing::TestWithParam<std::vector<int>> {};

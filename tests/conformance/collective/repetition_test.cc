@@ -1,0 +1,234 @@
+// Many calls: in flight at once, with changing roots, on several communicators, and again with the
+// same bits. And few large ones.
+#include <gtest/gtest.h>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstring>
+#include <deque>
+#include <numeric>
+#include <random>
+#include <thread>
+
+#include "comm/reduce/reducer.hpp"
+#include "tests/conformance/collective/data.hpp"
+#include "tests/conformance/collective/layouts.hpp"
+#include "tests/conformance/collective/trial.hpp"
+#include "tests/support/local_job.hpp"
+
+namespace isthmus::conformance {
+namespace {
+
+struct Place {
+    std::string layout;
+    LocalJob::Wires wires;
+};
+
+class Repetition : public testing::TestWithParam<Place> {
+protected:
+    LocalJob job{nodesOf(GetParam().layout), {{"ISTHMUS_SEGMENT", "8K"}}, GetParam().wires};
+};
+
+INSTANTIATE_TEST_SUITE_P(Over, Repetition,
+                         testing::Values(Place{"S4", LocalJob::Wires::kReal},
+                                         Place{"RR4", LocalJob::Wires::kInproc},
+                                         Place{"RR4", LocalJob::Wires::kReal},
+                                         Place{"U321", LocalJob::Wires::kInproc}),
+                         [](const auto& test) {
+                             const bool isReal = test.param.wires == LocalJob::Wires::kReal;
+                             return test.param.layout + (isReal ? "SharedMemoryAndTcp" : "Inproc");
+                         });
+
+Trial randomTrial(std::mt19937& random, int ranks, std::uint64_t seed) {
+    constexpr std::size_t kCounts[] = {0, 1, 2, 3, 64, 4096};
+    const auto collective = Collective(random() % kCollectives);
+    const auto type = DataType(random() % kDataTypes);
+    const auto op = ReduceOp(random() % kReduceOps);
+    const auto root = static_cast<Rank>(random() % static_cast<unsigned>(ranks));
+    return {.collective = collective,
+            .type = type,
+            .op = isReducible(type, op) ? op : ReduceOp::kSum,
+            .root = hasRoot(collective) ? root : 0,
+            .count = kCounts[random() % 6],
+            .isMapped = random() % 2 == 0,
+            .isInPlace = random() % 2 == 0,
+            .seed = seed};
+}
+
+// https://github.com/openucx/ucc/issues/541: no barrier between, up to eight in flight, one rank
+// that dawdles.
+TEST_P(Repetition, OfMixedCallsWithChangingRootsIsNeverConfused) {  // NUM-23
+    job.run([&](Rank rank, Communicator& communicator) {
+        std::mt19937 random(23);
+        std::mt19937 pause(5);
+        std::deque<std::unique_ptr<RunningTrial>> running;
+        for (std::uint64_t call = 0; call < 2000; ++call) {
+            const Trial trial = randomTrial(random, job.ranks(), call);
+            running.push_back(std::make_unique<RunningTrial>(trial, communicator));
+            running.back()->start(false);
+            if (rank == 1 && call % 16 == 0)
+                std::this_thread::sleep_for(std::chrono::microseconds(pause() % 500));
+            while (running.size() > call % 8) {
+                ASSERT_TRUE(running.front()->finish());
+                running.pop_front();
+            }
+        }
+        while (!running.empty()) {
+            ASSERT_TRUE(running.front()->finish());
+            running.pop_front();
+        }
+    });
+}
+
+// Numbers of all sizes: their sum depends on the order of additions.
+Buffer unevenFloats(Rank rank, std::size_t elements) {
+    std::mt19937 random(static_cast<unsigned>(rank));
+    std::uniform_real_distribution<float> exponent(-8, 8);
+    Buffer buffer(elements * sizeof(float));
+    for (std::size_t i = 0; i < elements; ++i) {
+        const float number = std::exp(exponent(random)) * (random() % 2 == 0 ? 1.0f : -1.0f);
+        std::memcpy(buffer.data() + i * sizeof(float), &number, sizeof number);
+    }
+    return buffer;
+}
+
+TEST_P(Repetition, GivesTheSameBitsWhileAnotherCommunicatorIsBusy) {
+    job.run([&](Rank rank, Communicator& communicator) {
+        auto other = communicator.split(0, -rank, {});
+        ASSERT_TRUE(other.ok());
+        std::thread busy([&] {
+            for (std::uint64_t call = 0; call < 60; ++call)
+                ASSERT_TRUE(
+                    runTrial({.count = call % 2 == 0 ? 7u : 30000u, .seed = call}, **other));
+        });
+        for (const std::size_t elements : {5, 100, 20011}) {
+            const Buffer mine = unevenFloats(rank, elements);
+            Buffer first;
+            for (int again = 0; again < 20; ++again) {
+                Buffer output(mine.size());
+                CallRequest request;
+                request.type = DataType::kFloat32;
+                request.collective = Collective::kAllReduce;
+                request.input = mine.data();
+                request.output = output.data();
+                request.counts.uniform = elements;
+                CallOptions options;
+                options.isBlocking = true;
+                EXPECT_TRUE(communicator.call(std::move(request), options)->status().ok());
+                if (again == 0) first = output;
+                EXPECT_EQ(output, first) << elements << " again " << again;
+            }
+        }
+        busy.join();
+    });
+}
+
+// https://github.com/pytorch/pytorch/issues/149200
+TEST_P(Repetition, OfSplitsServesEveryRootOfGroupsInAnyOrder) {  // NUM-29
+    const std::vector<std::vector<Rank>> groups = {{2, 3}, {3, 1}, {1, 3, 0}, {3, 2, 1, 0}};
+    job.run([&](Rank rank, Communicator& communicator) {
+        for (const auto& members : groups) {
+            const auto at = std::find(members.begin(), members.end(), rank);
+            const int position = static_cast<int>(at - members.begin());
+            auto part = communicator.split(at == members.end() ? -1 : 0, position, {});
+            ASSERT_TRUE(part.ok()) << part.status().what();
+            ASSERT_EQ(*part == nullptr, at == members.end());
+            if (*part == nullptr) continue;
+            ASSERT_EQ((*part)->rank(), position);
+            ASSERT_EQ((*part)->ranks(), static_cast<int>(members.size()));
+            for (int collective = 0; collective < kCollectives; ++collective) {
+                const int roots = hasRoot(Collective(collective)) ? (*part)->ranks() : 1;
+                for (Rank root = 0; root < roots; ++root) {
+                    ASSERT_TRUE(runTrial({.collective = Collective(collective),
+                                          .root = root,
+                                          .count = 301,
+                                          .seed = static_cast<std::uint64_t>(root)},
+                                         **part));
+                }
+            }
+        }
+    });
+}
+
+/// More than 2^31 bytes of little memory: one block of zeros again and again, but for the pages
+/// that hold the marks.
+class VastBuffer {
+public:
+    static constexpr std::size_t kBytes = (std::size_t{1} << 31) + 7;
+    // The first, the last, and those around 2^31.
+    static constexpr std::size_t kMarks[] = {0, 1, (1u << 31) - 1, 1u << 31, kBytes - 1};
+
+    VastBuffer() {
+        constexpr std::size_t kBlock = std::size_t{64} << 20;
+        constexpr int kAccess = PROT_READ | PROT_WRITE;
+        const int fd = ::memfd_create("zeros", MFD_CLOEXEC);
+        EXPECT_EQ(::ftruncate(fd, kBlock), 0);
+        void* const memory =
+            ::mmap(nullptr, kMapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        EXPECT_NE(memory, MAP_FAILED);
+        data_ = static_cast<std::byte*>(memory);
+        for (std::size_t at = 0; at + kBlock < kMapped; at += kBlock)
+            ::mmap(data_ + at, kBlock, kAccess, MAP_SHARED | MAP_FIXED, fd, 0);
+        ::close(fd);
+        for (const std::size_t at : {std::size_t{0}, kMapped - 2 * kPage})
+            ::mmap(data_ + at, at == 0 ? kPage : 2 * kPage, kAccess,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    }
+    ~VastBuffer() { ::munmap(data_, kMapped); }
+
+    std::byte* data() { return data_; }
+    void mark() {
+        for (std::size_t i = 0; i < std::size(kMarks); ++i) data_[kMarks[i]] = std::byte(i + 1);
+    }
+    void expectMarks() const {
+        for (std::size_t i = 0; i < std::size(kMarks); ++i)
+            EXPECT_EQ(data_[kMarks[i]], std::byte(i + 1)) << kMarks[i];
+        EXPECT_EQ(data_[2], std::byte(0));
+        EXPECT_EQ(data_[kBytes - 2], std::byte(0));
+    }
+
+private:
+    static constexpr std::size_t kPage = 4096;
+    static constexpr std::size_t kMapped = (std::size_t{1} << 31) + kPage;
+    std::byte* data_ = nullptr;
+};
+
+void broadcastVast(LocalJob& job) {
+    job.run([](Rank rank, Communicator& communicator) {
+        VastBuffer input;
+        VastBuffer output;
+        if (rank == 0) input.mark();
+        CallRequest request;
+        request.collective = Collective::kBroadcast;
+        request.input = input.data();
+        request.output = output.data();
+        request.counts.uniform = VastBuffer::kBytes;
+        CallOptions options;
+        options.isBlocking = true;
+        const auto work = communicator.call(std::move(request), options);
+        ASSERT_TRUE(work->status().ok()) << work->status().what();
+        output.expectMarks();
+    });
+}
+
+// https://github.com/open-mpi/ompi/pull/9616
+TEST(Vast, OneRankCopiesMoreThan2GiB) {  // NUM-16
+    LocalJob job({0});
+    broadcastVast(job);
+}
+
+TEST(Vast, TwoRanksBroadcastMoreThan2GiB) {  // NUM-16
+    LocalJob job({0, 0});
+    broadcastVast(job);
+}
+
+// By hand (--gtest_also_run_disabled_tests): 2 GiB over loopback take many seconds.
+TEST(Vast, DISABLED_TwoNodesBroadcastMoreThan2GiBOverTcp) {  // NUM-16
+    LocalJob job({0, 1}, {{"ISTHMUS_TIMEOUT", "120000"}}, LocalJob::Wires::kReal);
+    broadcastVast(job);
+}
+
+}  // namespace
+}  // namespace isthmus::conformance
