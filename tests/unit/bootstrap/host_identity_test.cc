@@ -19,7 +19,8 @@ TEST(HostIdentity, IsOursAndGoesThroughBytes) {
     EXPECT_FALSE(hostIdentityFrom(cut).ok());
 }
 
-TEST(HostIdentity, NamesAndProcessesDecideNothing) {
+// https://github.com/NVIDIA/nccl/pull/248
+TEST(HostIdentity, NamesAndProcessesDecideNothing) {  // BOOT-06
     const auto here = *thisHost();
     auto other = here;
     other.hostName = "elsewhere";

@@ -74,7 +74,7 @@ TEST(TcpStore, AnotherJobKeyIsNamedAtOnce) {
     EXPECT_LT(steady_clock::now() - start, milliseconds(1000));
 }
 
-TEST(TcpStore, AnHttpServerIsNamed) {
+TEST(TcpStore, AnHttpServerIsNamed) {  // BOOT-12
     const ForeignService http([](const UniqueFd& taken) {
         // As Python's http.server: it answers once the line is whole.
         char text[64];
@@ -90,7 +90,7 @@ TEST(TcpStore, AnHttpServerIsNamed) {
         << status.what();
 }
 
-TEST(TcpStore, AnEchoServerIsNamed) {
+TEST(TcpStore, AnEchoServerIsNamed) {  // BOOT-12
     const ForeignService echo([](const UniqueFd& taken) {
         char text[64];
         const ssize_t got = ::recv(taken.get(), text, sizeof text, 0);
@@ -101,7 +101,7 @@ TEST(TcpStore, AnEchoServerIsNamed) {
     EXPECT_NE(status.what().find("sends back what it is sent"), std::string::npos);
 }
 
-TEST(TcpStore, ASilentListenerIsGivenUpAtTheLimit) {
+TEST(TcpStore, ASilentListenerIsGivenUpAtTheLimit) {  // BOOT-12
     const UniqueFd silent = std::move(*listenAt(kAnyPort));
     const HostPort place = placeOf(silent, kAnyPort);
     const auto start = steady_clock::now();
@@ -201,7 +201,7 @@ TEST(TcpStore, ManySilentStrangersKeepNobodyOut) {
     EXPECT_TRUE(connectStatus(server->place(), key, milliseconds(2000)).ok());
 }
 
-TEST(TcpStoreServer, APortInUseNamesItsHolder) {
+TEST(TcpStoreServer, APortInUseNamesItsHolder) {  // BOOT-12
     const auto key = *JobKey::random();
     const auto server = serve(key);
     const auto second = TcpStoreServer::start(server->place(), key);

@@ -37,7 +37,7 @@ Choices chosen(std::string_view wish, InterfaceContext context = {"10.77.0.1", t
 const Choices kCard = {{"va0", "10.77.0.1"}};
 const Choices kTagged = {{"va0.7", "10.78.0.1"}};
 
-TEST(SelectInterface, AName) {
+TEST(SelectInterface, AName) {  // BOOT-02
     EXPECT_EQ(chosen("va0"), kCard) << "and not va0.7, which only starts so";
     EXPECT_EQ(chosen("=va0"), kCard);
     EXPECT_EQ(chosen("va0.7"), kTagged);
@@ -49,7 +49,7 @@ TEST(SelectInterface, AStartOfNamesAndAList) {
     EXPECT_EQ(chosen("va0,va0"), kCard);
 }
 
-TEST(SelectInterface, AnAddressOrANetwork) {
+TEST(SelectInterface, AnAddressOrANetwork) {  // BOOT-02
     EXPECT_EQ(chosen("10.77.0.1"), kCard);
     EXPECT_EQ(chosen("10.77.0.0/24"), kCard);
     EXPECT_EQ(chosen("10.78.0.0/16"), kTagged);
@@ -58,7 +58,7 @@ TEST(SelectInterface, AnAddressOrANetwork) {
     EXPECT_EQ(chosen("fe80::1%va0"), (Choices{{"va0", "fe80::1%va0"}}));
 }
 
-TEST(SelectInterface, AnExclusion) {
+TEST(SelectInterface, AnExclusion) {  // BOOT-02
     EXPECT_EQ(chosen("^lo,dummy0"), kCard);
     EXPECT_EQ(chosen("^=va0,lo,dummy0", {"", true}), kTagged);
     EXPECT_EQ(chosen("^va,lo", {"", true}), (Choices{{"dummy0", "192.168.9.1"}}));
@@ -66,7 +66,8 @@ TEST(SelectInterface, AnExclusion) {
     EXPECT_FALSE(selectInterfaces(node(), "^va,dummy", {"", true}).ok()) << "loopback is left";
 }
 
-TEST(SelectInterface, NothingFollowsTheRouteAndNeverLoopbackBetweenNodes) {
+// https://github.com/aws-samples/aws-do-eks/pull/69
+TEST(SelectInterface, NothingFollowsTheRouteAndNeverLoopbackBetweenNodes) {  // BOOT-01
     EXPECT_EQ(chosen("", {"10.78.0.1", true}), kTagged);
     EXPECT_EQ(chosen("", {"fd77::1", true}), (Choices{{"va0", "fd77::1"}}));
     EXPECT_EQ(chosen("", {"127.0.0.1", true}), kCard);
@@ -76,7 +77,7 @@ TEST(SelectInterface, NothingFollowsTheRouteAndNeverLoopbackBetweenNodes) {
     EXPECT_EQ(chosen("lo", {"", false}), (Choices{{"lo", "127.0.0.1"}}));
 }
 
-TEST(SelectInterface, TheFamilyFollowsTheRoute) {
+TEST(SelectInterface, TheFamilyFollowsTheRoute) {  // BOOT-04
     EXPECT_EQ(chosen("va0", {"fd77::99", true}), (Choices{{"va0", "fd77::1"}}));
 }
 
