@@ -202,6 +202,30 @@ TEST_F(Cluster, RunPlacesRanksOnNodesAndLeavesNothing) {
     for (const json& each : left) EXPECT_NE(each["name"], record);
 }
 
+// https://github.com/NVIDIA/nccl/pull/156, https://github.com/aws-samples/aws-do-eks/pull/69: both
+// nodes have one name, which means loopback on each. Whose memory can be shared is proven, and
+// peers are told the address of the card.
+TEST_F(Cluster, NodesOfOneNameThatMeansLoopbackFindEachOther) {  // BOOT-01, BOOT-06
+    const std::string script =
+        "hostname worker; grep -q 10.77.0.1 /etc/hosts && echo 127.0.1.1 worker >>/etc/hosts; "
+        "getent hosts worker | head -n 1; exec " +
+        isthmusProgram() + " bench all_reduce -b 1M -e 1M";
+    Program program(
+        {isthmusProgram(), "run", "--nodes", "2x2", "--no-prefix", "--", "sh", "-c", script});
+    EXPECT_EQ(program.wait(), 0) << program.error();
+    int onNode[2] = {0, 0};
+    int loopbacks = 0;
+    for (const std::string& line : linesOf(program.output())) {
+        if (line.find("127.0.1.1") == 0) ++loopbacks;
+        if (line.find(" on     worker ") == line.npos) continue;
+        ++onNode[line.find(" node 1") == line.npos ? 0 : 1];
+    }
+    EXPECT_EQ(loopbacks, 4) << program.output();
+    EXPECT_EQ(onNode[0], 2) << program.output();
+    EXPECT_EQ(onNode[1], 2) << program.output();
+    EXPECT_THAT(program.output(), HasSubstr("# Out of bounds values : 0 OK"));
+}
+
 TEST_F(Cluster, RunUsesNodesThatAreUp) {
     ASSERT_EQ(up({"--nodes", "2x1"}).exitCode, 0);
     const Ended ended = isthmus({"run", "--on", name_, "--no-prefix", "--", "hostname"});
