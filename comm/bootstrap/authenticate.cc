@@ -6,10 +6,13 @@
 #include <openssl/params.h>
 #include <openssl/rand.h>
 
+#include <atomic>
+#include <cerrno>
 #include <cstdint>
 #include <memory>
 
 #include "comm/base/assert.hpp"
+#include "comm/base/descriptors.hpp"
 
 namespace isthmus {
 
@@ -23,7 +26,36 @@ EVP_MAC* hmac() {
     return fetched;
 }
 
+using MacContext = std::unique_ptr<EVP_MAC_CTX, void (*)(EVP_MAC_CTX*)>;
+
+bool canMakeMacs() {
+    EVP_MAC* const fetched = EVP_MAC_fetch(nullptr, "HMAC", nullptr);
+    if (fetched == nullptr) return false;
+    char digestName[] = "SHA256";
+    const OSSL_PARAM parameters[] = {
+        OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digestName, 0),
+        OSSL_PARAM_construct_end(),
+    };
+    const unsigned char key[32] = {};
+    const MacContext context(EVP_MAC_CTX_new(fetched), EVP_MAC_CTX_free);
+    EVP_MAC_free(fetched);
+    return context != nullptr && EVP_MAC_init(context.get(), key, sizeof key, parameters) == 1;
+}
+
 }  // namespace
+
+Status prepareAuthentication() {
+    static std::atomic<bool> isReady{false};
+    if (isReady.load(std::memory_order_acquire)) return {};
+    errno = 0;
+    unsigned char random = 0;
+    if (!canMakeMacs() || RAND_bytes(&random, 1) != 1) {
+        return Status::resource("OpenSSL cannot be used" +
+                                (errno == 0 ? std::string() : ": " + causeOf(errno)));
+    }
+    isReady.store(true, std::memory_order_release);
+    return {};
+}
 
 Mac hmacSha256(const JobKey& key, std::initializer_list<std::span<const std::byte>> parts) {
     char digestName[] = "SHA256";
@@ -31,9 +63,8 @@ Mac hmacSha256(const JobKey& key, std::initializer_list<std::span<const std::byt
         OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digestName, 0),
         OSSL_PARAM_construct_end(),
     };
-    const std::unique_ptr<EVP_MAC_CTX, void (*)(EVP_MAC_CTX*)> context(EVP_MAC_CTX_new(hmac()),
-                                                                       EVP_MAC_CTX_free);
-    // These fail only without memory or without OpenSSL's default provider: both end the process.
+    const MacContext context(EVP_MAC_CTX_new(hmac()), EVP_MAC_CTX_free);
+    // After prepareAuthentication() these fail without memory only: that ends the process.
     ISTHMUS_ASSERT(context != nullptr);
     ISTHMUS_ASSERT(EVP_MAC_init(context.get(),
                                 reinterpret_cast<const unsigned char*>(key.bytes.data()),

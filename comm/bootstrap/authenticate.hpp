@@ -13,6 +13,10 @@ namespace isthmus {
 using Mac = std::array<std::byte, 32>;
 using Nonce = std::array<std::byte, 16>;
 
+/// Makes OpenSSL ready, which opens files when first used: what follows may rely on it. Errors:
+/// kResource when that fails, as it does when descriptors have run out. Any thread.
+Status prepareAuthentication();
+
 /// HMAC-SHA256 (RFC 2104) over the parts, one after the other. Parts have no marks between them:
 /// put a length before each part whose length may vary.
 Mac hmacSha256(const JobKey& key, std::initializer_list<std::span<const std::byte>> parts);

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <memory>
 
+#include "comm/base/descriptors.hpp"
 #include "comm/bootstrap/port_holder.hpp"
 
 namespace isthmus {
@@ -33,10 +34,6 @@ struct Address {
         reinterpret_cast<sockaddr_in*>(&storage)->sin_port = htons(port);
     }
 };
-
-std::string causeOf(int error) {
-    return std::strerror(error);
-}
 
 Address localAddress(const std::string& name) {
     Address address;

@@ -12,7 +12,9 @@
 #include <thread>
 
 #include "comm/base/assert.hpp"
+#include "comm/base/descriptors.hpp"
 #include "comm/base/log.hpp"
+#include "comm/bootstrap/authenticate.hpp"
 #include "comm/bootstrap/store_session.hpp"
 #include "comm/bootstrap/store_tcp.hpp"
 
@@ -105,7 +107,9 @@ private:
             UniqueFd socket(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
             if (!socket.isOpen()) {
                 // Out of descriptors: give up the strangers, who hold some of them.
-                if (errno == EMFILE || errno == ENFILE) closeOldestStranger();
+                const int error = errno;
+                if (error == EMFILE || error == ENFILE) closeOldestStranger();
+                if (spare_.turnAway(listener, error)) continue;
                 return;
             }
             if (!isOurUser(socket.get())) continue;
@@ -209,12 +213,14 @@ private:
     StoreTable table_;
     Connections connections_;
     UniqueFd wake_;
+    SpareDescriptor spare_;
     std::thread thread_;
 };
 
 Result<std::unique_ptr<TcpStoreServer>> TcpStoreServer::start(const std::vector<HostPort>& places,
                                                               const JobKey& key, PortRange range) {
     ISTHMUS_ASSERT(!places.empty());
+    ISTHMUS_TRY(prepareAuthentication());
     Status failure;
     const bool isChosen = places.front().port != 0 || places.front().isLocalName();
     for (int i = 0; i < (isChosen ? 1 : kTriesForCommonPort); ++i) {

@@ -10,6 +10,7 @@
 #include <random>
 
 #include "comm/base/log.hpp"
+#include "comm/bootstrap/authenticate.hpp"
 #include "comm/bootstrap/job_key.hpp"
 #include "comm/communicator/runtime.hpp"
 #include "comm/transport/shm/shm_transport.hpp"
@@ -107,6 +108,7 @@ Result<std::unique_ptr<Runtime>> makeForProcess(const std::string& towards) {
             "no option is called " + unknown.name +
                 (unknown.nearest.empty() ? "" : "; did you mean " + unknown.nearest + "?"));
     }
+    ISTHMUS_TRY(prepareAuthentication());
     const auto key = keyOfProcess(*options);
     if (!key.ok()) return key.status();
     static const SteadyClock clock;

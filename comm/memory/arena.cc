@@ -117,9 +117,12 @@ std::size_t Arena::defaultCapacityBytes() {
 Result<std::unique_ptr<Arena>> Arena::create(std::size_t capacityBytes) {
     constexpr std::size_t kMost = std::size_t(1) << 46;  // half of what x86-64 can map
     const std::size_t wanted = roundUp(std::clamp(capacityBytes, pageBytes(), kMost), pageBytes());
-    Status failure = Status::resource("arena: the limit of file sizes is 0");
-    for (std::size_t bytes = withinFileLimit(wanted);
-         bytes != 0 && (bytes == wanted || bytes >= kLeastCapacity);
+    const std::size_t most = withinFileLimit(wanted);
+    Status failure = Status::resource(
+        "arena: a file may have " + std::to_string(most) + " bytes here and " +
+        std::to_string(std::min(wanted, kLeastCapacity)) +
+        " are the least that is needed (RLIMIT_FSIZE; ulimit -f raises the limit)");
+    for (std::size_t bytes = most; bytes != 0 && (bytes == wanted || bytes >= kLeastCapacity);
          bytes = bytes / 2 / pageBytes() * pageBytes()) {
         UniqueFd fd = makeMemoryFile();
         if (!fd.isOpen()) return failed("memfd_create", bytes, errno);

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "comm/base/assert.hpp"
+#include "comm/base/descriptors.hpp"
 
 namespace isthmus {
 
@@ -88,6 +89,7 @@ Result<std::optional<PassedFds>> receiveFds(int socket, std::span<std::byte> pay
         if (received >= 0) {
             PassedFds passed{static_cast<std::size_t>(received), takeFds(message)};
             if ((message.msg_flags & MSG_CTRUNC) != 0) {
+                warnOutOfDescriptors("shared memory of a peer was not received");
                 return Status::mismatch("descriptors over a local socket were cut off after " +
                                         std::to_string(passed.fds.size()));
             }

@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 
+#include "comm/base/descriptors.hpp"
 #include "comm/base/unique_fd.hpp"
 #include "topology/discover/small_file.hpp"
 
@@ -81,8 +82,7 @@ void describe(NetDevice& device, const std::string& sysfs) {
 Result<std::vector<NetDevice>> discoverNetDevices(const std::string& sysfs) {
     ifaddrs* first = nullptr;
     if (::getifaddrs(&first) != 0) {
-        return Status::configuration(std::string("cannot list network devices: ") +
-                                     std::strerror(errno));
+        return Status::configuration("cannot list network devices: " + causeOf(errno));
     }
     const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(first, ::freeifaddrs);
     std::map<std::string, NetDevice> devices;

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "comm/base/descriptors.hpp"
 #include "comm/bootstrap/socket.hpp"
 #include "comm/memory/fd_passing.hpp"
 
@@ -74,7 +75,7 @@ Status ShmConnect::dial() {
     const auto length =
         static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + socketName_.size());
     UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (!socket.isOpen()) return Status::resource(std::strerror(errno));
+    if (!socket.isOpen()) return Status::resource(causeOf(errno));
     if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), length) != 0) {
         return errno == EAGAIN ? Status() : Status::peerLost(std::strerror(errno));
     }

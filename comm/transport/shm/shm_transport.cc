@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "comm/base/bytes.hpp"
+#include "comm/base/descriptors.hpp"
 #include "comm/base/log.hpp"
 #include "comm/bootstrap/authenticate.hpp"
 #include "comm/bootstrap/socket.hpp"
@@ -83,7 +84,8 @@ public:
     }
 
     Status open() {
-        if (!epoll_.isOpen()) return Status::resource("shm: no epoll descriptor");
+        if (!epoll_.isOpen())
+            return Status::resource("shm: no epoll descriptor: " + causeOf(errno));
         if (here_.bootId.empty()) return Status::unsupported("shm: /proc is not readable");
         const Result<void*> memory = shared_.arena.allocate(sizeof(ShmPage), alignof(ShmPage));
         if (!memory.ok()) return memory.status();
@@ -211,7 +213,10 @@ private:
         while (listener_.isOpen()) {
             UniqueFd socket(
                 ::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-            if (!socket.isOpen()) return;
+            if (!socket.isOpen()) {
+                if (spare_.turnAway(listener_.get(), errno)) continue;
+                return;
+            }
             if (!isOurUser(socket.get())) continue;
             if (strangers_.size() >= kMostStrangers) strangers_.pop_front();
             strangers_.push_back(std::make_unique<ShmAccept>(shared_.key, shared_.self,
@@ -265,6 +270,7 @@ private:
     const std::string socketName_;
     ShmPage* page_ = nullptr;
     UniqueFd listener_;
+    SpareDescriptor spare_;
     std::list<std::unique_ptr<ShmAccept>> strangers_;
     std::map<ProcessId, std::unique_ptr<ShmAccept::Guest>> early_;
     std::map<ProcessId, std::unique_ptr<ShmLink>> links_;

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "comm/base/descriptors.hpp"
 #include "comm/transport/tcp/tcp_attempt.hpp"
 
 namespace isthmus {
@@ -58,7 +59,8 @@ void TcpConnect::start() {
 }
 
 void TcpConnect::tryOnce() {
-    if (const Status opened = openSocket(); !opened.ok()) return failed(opened, false);
+    // Descriptors that have run out are soon free again, or not at all.
+    if (const Status opened = openSocket(); !opened.ok()) return failed(opened, true);
     negotiation_ = std::make_unique<NegotiateConnector>(key_, Purpose::kTcpFrames, self_, peer_);
     limitAttempt();
     socket_.async_connect(target_, guard([this](const error_code& error) {
@@ -71,7 +73,7 @@ void TcpConnect::tryOnce() {
 Status TcpConnect::openSocket() {
     const int family = target_.protocol().family();
     UniqueFd fd(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP));
-    if (!fd.isOpen()) return Status::resource(std::string("no socket: ") + std::strerror(errno));
+    if (!fd.isOpen()) return Status::resource("no socket: " + causeOf(errno));
     prepareSocket(fd.get(), options_);
     const TcpOptions::Card& card = options_.cards.front();
     const auto source = endpointOf(card.address, 0, card.interfaceName);

@@ -1,6 +1,5 @@
 #include "comm/transport/tcp/tcp_door.hpp"
 
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -10,6 +9,7 @@
 #include <cstring>
 #include <list>
 
+#include "comm/base/descriptors.hpp"
 #include "comm/bootstrap/socket.hpp"
 #include "comm/transport/tcp/tcp_attempt.hpp"
 
@@ -35,7 +35,6 @@ public:
           key_(key),
           sleepSet_(sleepSet),
           accepted_(std::move(accepted)),
-          spare_(::open("/dev/null", O_RDONLY | O_CLOEXEC)),
           acceptor_(io_, isVersion6 ? SocketProtocol::v6() : SocketProtocol::v4(),
                     listener.release()),
           port_(port) {
@@ -91,8 +90,9 @@ private:
         UniqueFd socket(::accept4(acceptor_.native_handle(), from.data(), &length,
                                   SOCK_CLOEXEC | SOCK_NONBLOCK));
         if (!socket.isOpen()) {
-            if (errno == EMFILE || errno == ENFILE) return refuseOne();
-            return errno == EINTR || errno == ECONNABORTED;
+            const int error = errno;
+            if (error == EINTR || error == ECONNABORTED) return true;
+            return spare_.turnAway(acceptor_.native_handle(), error);
         }
         prepareSocket(socket.get(), options_);
         makeRoom();
@@ -101,18 +101,6 @@ private:
                                                          sleepSet_, accepted_));
         strangers_.back()->start(options_.handshakeLimit);
         return true;
-    }
-
-    /// Out of descriptors: gives the spare one up for a moment to turn a caller away, who else
-    /// would keep the listener readable and us busy. The caller tries again.
-    bool refuseOne() {
-        spare_.reset();
-        UniqueFd socket(::accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC));
-        const bool wasThere = socket.isOpen();
-        socket.reset();
-        spare_.reset(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-        if (wasThere) logRefusal("somebody", "out of descriptors");
-        return wasThere;
     }
 
     void makeRoom() {
@@ -130,7 +118,7 @@ private:
     const JobKey key_;
     SleepSet& sleepSet_;
     const Accepted accepted_;
-    UniqueFd spare_;
+    SpareDescriptor spare_;
     boost::asio::io_context io_{1};  // one thread: no locks inside
     SocketProtocol::acceptor acceptor_;
     std::uint16_t port_;
@@ -167,8 +155,8 @@ Result<std::unique_ptr<TcpDoor>> TcpDoor::open(const TcpOptions& options, const 
         return std::unique_ptr<TcpDoor>(new AsioDoor(options, self, key, sleepSet,
                                                      std::move(accepted), std::move(*listener),
                                                      place.port, numeric.is_v6()));
-    } catch (const std::exception& failure) {  // Asio: no descriptor for its epoll
-        return Status::resource(std::string("tcp: ") + failure.what());
+    } catch (const boost::system::system_error& failure) {  // Asio: no descriptor for its epoll
+        return Status::resource("tcp: " + causeOf(failure.code().value()));
     }
 }
 

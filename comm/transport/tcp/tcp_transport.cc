@@ -8,6 +8,7 @@
 #include <map>
 
 #include "comm/base/bytes.hpp"
+#include "comm/base/descriptors.hpp"
 #include "comm/transport/tcp/tcp_link.hpp"
 
 namespace isthmus {
@@ -38,7 +39,8 @@ public:
     ~TcpTransport() override { links_.clear(); }
 
     Status open(const ProcessId& self, const JobKey& key) {
-        if (!epoll_.isOpen()) return Status::resource("tcp: no epoll descriptor");
+        if (!epoll_.isOpen())
+            return Status::resource("tcp: no epoll descriptor: " + causeOf(errno));
         auto door = TcpDoor::open(
             options_, self, key, shared_.sleepSet,
             [this](const ProcessId& peer, UniqueFd fd) { accepted(peer, std::move(fd)); });
