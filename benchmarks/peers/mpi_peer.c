@@ -67,20 +67,22 @@ static int measure(const char* name, int warmups, int iterations, size_t bytes) 
         if (call(name, send, recv, whole) != MPI_SUCCESS) return 1;
     }
     MPI_Barrier(MPI_COMM_WORLD);
-    double last = now();
+    const double start = now();
+    double last = start;
     for (int iteration = 0; iteration < iterations; ++iteration) {
         if (call(name, send, recv, whole) != MPI_SUCCESS) return 1;
         const double at = now();
         seconds[iteration] = at - last;
         last = at;
     }
+    const double mean = (last - start) / iterations;
     MPI_Allreduce(MPI_IN_PLACE, seconds, iterations, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     if (rank == 0) {
         qsort(seconds, (size_t)iterations, sizeof(double), earlier);
         printf(
-            "{\"collective\": \"%s\", \"bytes\": %zu, \"p50_us\": %.3f, \"min_us\": %.3f, "
-            "\"max_us\": %.3f}\n",
-            name, bytes, 1e6 * seconds[iterations / 2], 1e6 * seconds[0],
+            "{\"collective\": \"%s\", \"bytes\": %zu, \"mean_us\": %.3f, \"p50_us\": %.3f, "
+            "\"min_us\": %.3f, \"max_us\": %.3f}\n",
+            name, bytes, 1e6 * mean, 1e6 * seconds[iterations / 2], 1e6 * seconds[0],
             1e6 * seconds[iterations - 1]);
         fflush(stdout);
     }

@@ -61,17 +61,24 @@ class Sides:
             self._built[name] = target
         return self._built[name]
 
+    def _own(self, name):
+        built = os.path.join(self.build, "benchmarks", "peers", name)
+        return built if os.path.exists(built) else self._compiled(name + ".cc", "c++", "-std=c++20", "-pthread")
+
     def probe(self):
         """Nanoseconds of a flag's half round trip: which placement the processors have now."""
-        built = os.path.join(self.build, "benchmarks", "peers", "placement_probe")
-        program = built if os.path.exists(built) else self._compiled("placement_probe.cc", "c++", "-std=c++20", "-pthread")
-        return min(float(self._run([program])) for _ in range(3))
+        return min(float(self._run([self._own("placement_probe")])) for _ in range(3))
+
+    def bounds(self, ranks, size):
+        """A meeting of processes and a sum in memory that all map, without a library, at this moment."""
+        return json.loads(self._run([self._own("bounds"), str(ranks), str(size)]))
 
     def isthmus(self, collective, size, ranks, memory="arena"):
-        """Median of the slowest rank's times through the C API."""
+        """Through the C API: median of the slowest rank's times, and `mean_us`, elapsed time by calls."""
         count = iterations_for(size)
         document = self._bench(collective, size, [f"--{memory}", "--ranks", str(ranks)], count)
-        return document["results"][0]["out_of_place_per_iter"]
+        row = document["results"][0]
+        return {**row["out_of_place_per_iter"], "mean_us": row["out_of_place"]["time"]}
 
     def over_nodes(self, collective, size, nodes, rate):
         """One result with its wire fields, over emulated nodes; its better half."""
