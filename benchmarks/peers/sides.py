@@ -22,6 +22,8 @@ class Unavailable(Exception):
 
 def iterations_for(size):
     """Enough for a median, few enough that a row stays within a second or two."""
+    if size <= 1 << 12:
+        return 10000  # the scheduler needs some ten milliseconds to spread the ranks
     if size <= 1 << 16:
         return 1000
     if size <= 1 << 20:
