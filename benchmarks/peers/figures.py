@@ -20,7 +20,9 @@ def _torch(sides, say):
     for name, limit in names.items():
         result = results[name]
         ratio = result["gloo_us"] / result["isthmus_us"]
-        detail = f"gloo {result['gloo_us'] / 1e3:.1f} ms, isthmus {result['isthmus_us'] / 1e3:.1f} ms"
+        detail = f"gloo {result['gloo_us'] / 1e3:.1f} ms, isthmus {result['isthmus_us'] / 1e3:.1f} ms, " \
+                 f"on tensors of its allocator {result['shared_us'] / 1e3:.1f} ms " \
+                 f"(x {result['gloo_us'] / result['shared_us']:.1f})"
         if name == "all_reduce":
             detail += f", sum in mapped memory without a library {bound:.1f} ms"
         yield _row(f"torch {name} 64 MB, 4 ranks, gloo / ours", ratio, limit, "x", True, detail)

@@ -108,14 +108,16 @@ def table(sides, args):
 def gloo_table(sides, args):
     sizes = [size_of(size) for size in args.sizes.split(",") if size_of(size) >= 1 << 10]
     rows = []
-    print(f"\n{'torch':<15} {'ranks':>5} {'bytes':>10} {'isthmus us':>12} {'gloo us':>12} {'x':>8}")
+    print(f"\n{'torch':<15} {'ranks':>5} {'bytes':>10} {'isthmus us':>12} {'shared us':>12} {'gloo us':>12} {'x':>8} {'shared x':>8}")
     for ranks in args.ranks.split(","):
         for size in sizes:
             for result in sides.torch(args.collectives.split(","), size, int(ranks)).values():
                 result["ranks"] = int(ranks)
                 rows.append(result)
                 print(f"{result['collective']:<15} {ranks:>5} {size:>10} {result['isthmus_us']:>12.1f} "
-                      f"{result['gloo_us']:>12.1f} {result['gloo_us'] / result['isthmus_us']:>8.2f}", flush=True)
+                      f"{result['shared_us']:>12.1f} {result['gloo_us']:>12.1f} "
+                      f"{result['gloo_us'] / result['isthmus_us']:>8.2f} "
+                      f"{result['gloo_us'] / result['shared_us']:>8.2f}", flush=True)
     return rows
 
 

@@ -1,7 +1,8 @@
 """Times torch collectives over gloo and isthmus in the same processes, iteration by iteration in turn.
 
 Started as ranks (isthmus run, torchrun). Rank 0 prints one JSON line per collective with the median, over
-iterations, of the slowest rank.
+iterations, of the slowest rank: gloo and isthmus on ordinary tensors, and `shared`, isthmus on tensors of
+its own allocator.
 
 usage: torch_peer.py --collectives all_reduce,reduce_scatter --bytes 67108864 --iterations 10
 """
@@ -17,7 +18,7 @@ import torch.distributed as dist
 
 def operation(name, group, whole, block):
     """A call without arguments; `whole` is the nccl-tests operand, `block` one rank's part of it."""
-    other = torch.empty_like(whole) if name == "all_to_all" else None
+    other = whole.clone() if name == "all_to_all" else None
     calls = {
         "all_reduce": lambda: dist.all_reduce(whole, group=group),
         "all_gather": lambda: dist.all_gather_into_tensor(whole, block, group=group),
@@ -34,23 +35,31 @@ def slowest(seconds, group):
     return times.tolist()
 
 
+def shared(tensor, group):
+    """The same values where node peers can map them."""
+    plain = group._get_backend(torch.device("cpu"))
+    copy = plain.allocate_tensor(tensor.numel(), dtype=tensor.dtype, device=tensor.device)
+    return copy.copy_(tensor)
+
+
 def measure(name, groups, size, iterations):
-    elements = size // 4
     ranks = dist.get_world_size()
-    seconds = {backend: [] for backend in groups}
-    whole = torch.rand(elements)
-    block = torch.rand(elements // ranks)
+    whole = torch.rand(size // 4)
+    block = torch.rand(whole.numel() // ranks)
+    ours = groups["isthmus"]
+    calls = {side: operation(name, group, whole, block) for side, group in groups.items()}
+    calls["shared"] = operation(name, ours, shared(whole, ours), shared(block, ours))
+    seconds = {side: [] for side in calls}
     for iteration in range(-1, iterations):  # -1 warms up
-        for backend, group in groups.items():
-            call = operation(name, group, whole, block)
+        for side, call in calls.items():
             dist.barrier(group=groups["gloo"])
             start = time.perf_counter()
             call()
             if iteration >= 0:
-                seconds[backend].append(time.perf_counter() - start)
+                seconds[side].append(time.perf_counter() - start)
     result = {"collective": name, "bytes": size}
-    for backend in groups:
-        result[backend + "_us"] = 1e6 * statistics.median(slowest(seconds[backend], groups["gloo"]))
+    for side in calls:
+        result[side + "_us"] = 1e6 * statistics.median(slowest(seconds[side], groups["gloo"]))
     return result
 
 

@@ -17,6 +17,7 @@
 
 #include "comm/base/assert.hpp"
 #include "comm/memory/block_map.hpp"
+#include "comm/memory/fork_guard.hpp"
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U  // Linux 6.3; glibc 2.36 does not name it
@@ -149,9 +150,12 @@ Arena::Arena(UniqueFd fd, std::byte* base, std::size_t capacityBytes)
     : fd_(std::move(fd)),
       base_(base),
       capacityBytes_(capacityBytes),
-      blocks_(std::make_unique<Blocks>(capacityBytes)) {}
+      blocks_(std::make_unique<Blocks>(capacityBytes)) {
+    ForkGuard::add({base_, capacityBytes_, fd_.get()});
+}
 
 Arena::~Arena() {
+    ForkGuard::remove(base_);
     ::munmap(base_, capacityBytes_);
 }
 

@@ -16,7 +16,8 @@ namespace isthmus {
 /// Memory of this process that the node's peers can map: one memfd of fixed (sparse) size, sealed
 /// against resizing (memfd_create(2), F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL). Pages are
 /// reserved with fallocate(2) before they are handed out, so running out is an error here and never
-/// a SIGBUS later. Nothing has a name in the file system. Thread: any.
+/// a SIGBUS later. Nothing has a name in the file system. A forked child sees the same bytes but
+/// writes into copies of its own (pthread_atfork(3)). Thread: any.
 class Arena {
 public:
     /// `capacityBytes`: address space and upper limit; halves (down to 1 MiB) until the system

@@ -20,6 +20,7 @@ MODULES = [
     "cases_training",
     "cases_parallel",
     "cases_life",
+    "cases_memory",
 ]
 
 

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "torch_plugin/csrc/backend.hpp"
+#include "torch_plugin/csrc/cpu_allocator.hpp"
 #include "torch_plugin/csrc/executor.hpp"
 
 namespace isthmus::glue {
@@ -55,6 +56,7 @@ TORCH_LIBRARY(isthmus, library) {
         "int[] global_ranks) -> ()",
         &isthmus::glue::attach);
     library.def("shutdown_all(int grace_ms) -> ()", &isthmus::glue::shutdownAll);
+    library.def("share_cpu_tensors(int least_bytes) -> ()", &isthmus::glue::shareCpuTensors);
     library.def("built_for() -> str", &isthmus::glue::builtFor);
     library.def("library_version() -> str", &isthmus::glue::libraryVersion);
 }

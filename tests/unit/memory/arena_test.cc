@@ -200,6 +200,40 @@ TEST(Arena, LeavesNoDescriptorAndNoFileBehind) {
     EXPECT_EQ(test::openFds(), fds);
 }
 
+TEST(Arena, IsPrivateInForkedChildren) {
+    const auto arena = makeArena(4 * kMebi);
+    std::byte* const block = take(*arena, kMebi);
+    std::memset(block, 1, kMebi);
+    EXPECT_EQ(test::runInChild([&] {
+                  const bool sees =
+                      std::count(block, block + kMebi, std::byte(1)) == std::ptrdiff_t{kMebi};
+                  std::memset(block, 2, kMebi);
+                  const bool wrote =
+                      std::count(block, block + kMebi, std::byte(2)) == std::ptrdiff_t{kMebi};
+                  return sees && wrote ? 0 : 1;
+              }),
+              0);
+    EXPECT_EQ(std::count(block, block + kMebi, std::byte(1)), std::ptrdiff_t{kMebi});
+    std::memset(block, 3, kMebi);  // the parent's is still the one that peers map
+    auto peer = PeerArena::map(UniqueFd(::fcntl(arena->fd(), F_DUPFD_CLOEXEC, 0)));
+    ASSERT_TRUE(peer.ok());
+    EXPECT_EQ((*peer)->base()[block - arena->base()], std::byte(3));
+}
+
+TEST(Arena, ForkedChildrenOfAnArenaThatIsGoneTouchNothing) {
+    std::byte* base = nullptr;
+    {
+        const auto arena = makeArena(4 * kMebi);
+        base = arena->base();
+    }
+    void* const other = ::mmap(base, 4096, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    ASSERT_EQ(other, base);
+    *base = std::byte(7);
+    EXPECT_EQ(test::runInChild([&] { return *base == std::byte(7) ? 0 : 1; }), 0);
+    ::munmap(other, 4096);
+}
+
 TEST(PeerArena, SeesTheSameBytes) {
     const auto arena = makeArena(4 * kMebi);
     const auto peer = PeerArena::map(UniqueFd(::dup(arena->fd())));

@@ -56,6 +56,17 @@ def register():
     _announce(dist)
 
 
+def share_cpu_tensors(least_bytes=64 * 1024):
+    """Puts every CPU tensor of at least ``least_bytes`` that is made from now on into memory that the
+    ranks of this node map: parameters, gradients, DDP's buckets. Collectives on such tensors inside a
+    node read and write them in place; on others they go through a copy.
+
+    Call it before the model is made. Not in that memory: tensors made earlier, ``from_numpy``,
+    ``share_memory_()`` and what DataLoader workers send. Forked workers may read and write what they
+    inherit; it is theirs alone. Raises ValueError when ``least_bytes`` is not positive."""
+    _operators().share_cpu_tensors(least_bytes)
+
+
 def _autoload():
     """Entry point of group torch.backends, which torch runs at import. Up to 2.13 nothing else finds
     the backend; later versions ask register() when the name is used. Opens no library and never
