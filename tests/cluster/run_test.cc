@@ -203,7 +203,11 @@ TEST(Info, TellsTheMachineAndTheOptionsAsJson) {
     }
     const Ended list = isthmus({"info", "--options"});
     EXPECT_EQ(list.exitCode, 0);
-    EXPECT_THAT(list.output, HasSubstr("ISTHMUS_INTERFACE"));
+    // One of each table that the library reads.
+    for (const char* name : {"ISTHMUS_INTERFACE", "ISTHMUS_ARENA", "ISTHMUS_TCP_CONGESTION",
+                             "ISTHMUS_SEGMENT", "ISTHMUS_TIMEOUT", "ISTHMUS_SHM", "ISTHMUS_LOG"}) {
+        EXPECT_THAT(list.output, HasSubstr(name));
+    }
     EXPECT_EQ(isthmus({"--version"}).output,
               "isthmus " + facts["version"].get<std::string>() + "\n");
 }

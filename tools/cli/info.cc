@@ -6,9 +6,9 @@
 
 #include "comm/base/knobs.hpp"
 #include "comm/bootstrap/launch_environment.hpp"
+#include "comm/communicator/runtime.hpp"
 #include "tools/cli/exit_code.hpp"
 #include "tools/cli/info_facts.hpp"
-#include "tools/cli/option_tables.hpp"
 #include "tools/cli/subcommands.hpp"
 #include "topology/discover/select_interface.hpp"
 #include "topology/model/snapshot.hpp"
@@ -153,7 +153,7 @@ void printEverything(const NodeSnapshot& node, const Options& options,
 }
 
 int info(const InfoOptions& asked) {
-    const Result<Options> options = Options::fromEnvironment(optionTables());
+    const Result<Options> options = Options::fromEnvironment(allKnobs());
     if (!options.ok()) return report("info", options.status());
     warnOfUnknown(*options);
     if (asked.showsOptions) {
