@@ -1,5 +1,6 @@
 #include "comm/algorithm/entries.hpp"
 
+#include "comm/algorithm/halving.hpp"
 #include "comm/algorithm/inlined.hpp"
 #include "comm/algorithm/one_level.hpp"
 #include "comm/algorithm/one_node.hpp"
@@ -15,6 +16,10 @@ Chunking whole(const Layout&) {
 
 Chunking pieceForEachRank(const Layout& layout) {
     return evenChunking(layout.ranks());
+}
+
+Chunking pieceForEachThatHalves(const Layout& layout) {
+    return evenChunking(halvingWorkers(layout.ranks()));
 }
 
 bool isOneNode(const Layout& layout) {
@@ -37,6 +42,9 @@ constexpr bool kLevels = true;
 constexpr std::string_view kOwn = "own: derivation in comm/algorithm/DESIGN.md";
 constexpr std::string_view kPatarasuk = "Patarasuk and Yuan 2009, doi 10.1016/j.jpdc.2008.09.002";
 constexpr std::string_view kThakur = "Thakur et al. 2005, doi 10.1177/1094342005051521";
+constexpr std::string_view kRabenseifner =
+    "Rabenseifner 2004, doi 10.1007/978-3-540-24685-5_1; any count by folding";
+constexpr std::string_view kChan = "Chan et al., PPoPP 2006: both directions of a ring";
 constexpr std::string_view kBruck = "Bruck et al. 1997, doi 10.1109/71.642949";
 constexpr std::string_view kHensgen = "Hensgen et al. 1988, doi 10.1007/BF01379320";
 constexpr std::string_view kBlueConnect = "Cho et al., BlueConnect, MLSys 2019; unequal nodes: own";
@@ -123,6 +131,13 @@ void addReducingTwoLevel(std::vector<Entry>& all) {
     all.push_back(twoLevel("two_level_doubling", kAllReduce,
                            "the same with recursive doubling on the rail: small payloads", kThakur,
                            wholeShards, twoLevelDoublingAllReduce));
+    all.push_back(
+        twoLevel("two_level_halving", kAllReduce,
+                 "the same with halving and doubling on the rail: log2 rounds, least bytes",
+                 kRabenseifner, shardsByHalvingNodes, twoLevelHalvingAllReduce));
+    all.push_back(twoLevel("two_level_bidirectional_ring", kAllReduce,
+                           "the same round a ring both ways: half its rounds", kChan, shardsByNodes,
+                           twoLevelBidirectionalAllReduce));
     all.push_back(twoLevel("two_level_exchange", kReduceScatter,
                            "each node sums a block, the sums go straight to its rank", kBlueConnect,
                            whole, twoLevelExchangeReduceScatter));
@@ -177,10 +192,22 @@ void addReducingByMessages(std::vector<Entry>& all) {
                              exchangeAllReduceOfAll));
     all.push_back(byMessages("doubling", kAllReduce, "recursive doubling: small payloads", kThakur,
                              whole, doublingAllReduceOfAll));
+    all.push_back(byMessages("halving", kAllReduce,
+                             "halving and doubling, neighbours first: log2 rounds", kRabenseifner,
+                             pieceForEachThatHalves, halvingAllReduceOfAll));
+    all.push_back(byMessages("bidirectional_ring", kAllReduce,
+                             "round a ring both ways at once: half its rounds", kChan, each,
+                             bidirectionalAllReduceOfAll));
     all.push_back(byMessages("ring", kReduceScatter, "sums grow round a ring", kPatarasuk, whole,
                              ringReduceScatterOfAll));
     all.push_back(byMessages("exchange", kReduceScatter, "everybody to everybody", kThakur, whole,
                              exchangeReduceScatterOfAll));
+    all.push_back(byMessages("halving", kReduceScatter,
+                             "recursive halving, neighbours first: log2 rounds", kRabenseifner,
+                             whole, halvingReduceScatterOfAll));
+    all.push_back(byMessages("bidirectional_ring", kReduceScatter,
+                             "sums grow round a ring both ways: half its rounds", kChan, whole,
+                             bidirectionalReduceScatterOfAll));
     all.push_back(
         byMessages("chain", kReduce, "sums flow from rank to rank", kOwn, whole, chainReduceOfAll));
     all.push_back(byMessages("binomial", kReduce, "binomial tree: small payloads", kThakur, whole,
@@ -195,6 +222,9 @@ void addMovingByMessages(std::vector<Entry>& all) {
                              exchangeAllGatherOfAll));
     all.push_back(byMessages("bruck", kAllGather, "log2 rounds of growing runs: small payloads",
                              kBruck, whole, bruckAllGatherOfAll));
+    all.push_back(byMessages("bidirectional_ring", kAllGather,
+                             "blocks go round a ring both ways: half its rounds", kChan, whole,
+                             bidirectionalAllGatherOfAll));
     all.push_back(byMessages("pairwise", kAllToAll, "a message for each other rank", kThakur, whole,
                              pairwiseAllToAllOfAll, kUnsafe));
     all.push_back(byMessages("pairwise_copied", kAllToAll,

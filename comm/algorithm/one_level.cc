@@ -1,10 +1,12 @@
 #include "comm/algorithm/one_level.hpp"
 
+#include "comm/algorithm/bidirectional_ring.hpp"
 #include "comm/algorithm/bruck.hpp"
 #include "comm/algorithm/chunks.hpp"
 #include "comm/algorithm/dissemination.hpp"
 #include "comm/algorithm/doubling.hpp"
 #include "comm/algorithm/exchange.hpp"
+#include "comm/algorithm/halving.hpp"
 #include "comm/algorithm/linear.hpp"
 #include "comm/algorithm/ring.hpp"
 #include "comm/algorithm/tree.hpp"
@@ -56,6 +58,16 @@ void doublingAllReduceOfAll(PlanBuilder& plan, const Scene& scene) {
                       plan.output(), Completes::kYes);
 }
 
+void halvingAllReduceOfAll(PlanBuilder& plan, const Scene& scene) {
+    halvingAllReduce(plan, scene.everybody(plan.me()), singles(halvingWorkers(scene.ranks())),
+                     plan.input(), plan.output(), Completes::kYes);
+}
+
+void bidirectionalAllReduceOfAll(PlanBuilder& plan, const Scene& scene) {
+    bidirectionalAllReduce(plan, scene.everybody(plan.me()), singles(scene.ranks()), plan.input(),
+                           plan.output(), Completes::kYes);
+}
+
 void ringReduceScatterOfAll(PlanBuilder& plan, const Scene& scene) {
     const Group group = scene.everybody(plan.me());
     ringReduceScatter(plan, group, blocksOf(plan, group), plan.input(), outputOfMyBlock(plan),
@@ -68,6 +80,18 @@ void exchangeReduceScatterOfAll(PlanBuilder& plan, const Scene& scene) {
                           Completes::kYes);
 }
 
+void halvingReduceScatterOfAll(PlanBuilder& plan, const Scene& scene) {
+    const Group group = scene.everybody(plan.me());
+    halvingReduceScatter(plan, group, blocksOf(plan, group), plan.input(), outputOfMyBlock(plan),
+                         Completes::kYes);
+}
+
+void bidirectionalReduceScatterOfAll(PlanBuilder& plan, const Scene& scene) {
+    const Group group = scene.everybody(plan.me());
+    bidirectionalReduceScatter(plan, group, blocksOf(plan, group), plan.input(),
+                               outputOfMyBlock(plan), Completes::kYes);
+}
+
 void ringAllGatherOfAll(PlanBuilder& plan, const Scene& scene) {
     const Group group = scene.everybody(plan.me());
     ringAllGather(plan, group, blocksOf(plan, group), plan.input()(block(plan, 0)), plan.output());
@@ -78,6 +102,13 @@ void exchangeAllGatherOfAll(PlanBuilder& plan, const Scene& scene) {
     const Group group = scene.everybody(plan.me());
     exchangeAllGather(plan, group, blocksOf(plan, group), plan.input()(block(plan, 0)),
                       plan.output());
+    copyOwnBlock(plan);
+}
+
+void bidirectionalAllGatherOfAll(PlanBuilder& plan, const Scene& scene) {
+    const Group group = scene.everybody(plan.me());
+    bidirectionalAllGather(plan, group, blocksOf(plan, group), plan.input()(block(plan, 0)),
+                           plan.output());
     copyOwnBlock(plan);
 }
 

@@ -9,11 +9,16 @@ namespace isthmus {
 void ringAllReduceOfAll(PlanBuilder& plan, const Scene& scene);
 void exchangeAllReduceOfAll(PlanBuilder& plan, const Scene& scene);
 void doublingAllReduceOfAll(PlanBuilder& plan, const Scene& scene);
+void halvingAllReduceOfAll(PlanBuilder& plan, const Scene& scene);
+void bidirectionalAllReduceOfAll(PlanBuilder& plan, const Scene& scene);
 void ringReduceScatterOfAll(PlanBuilder& plan, const Scene& scene);
 void exchangeReduceScatterOfAll(PlanBuilder& plan, const Scene& scene);
+void halvingReduceScatterOfAll(PlanBuilder& plan, const Scene& scene);
+void bidirectionalReduceScatterOfAll(PlanBuilder& plan, const Scene& scene);
 void ringAllGatherOfAll(PlanBuilder& plan, const Scene& scene);
 void exchangeAllGatherOfAll(PlanBuilder& plan, const Scene& scene);
 void bruckAllGatherOfAll(PlanBuilder& plan, const Scene& scene);
+void bidirectionalAllGatherOfAll(PlanBuilder& plan, const Scene& scene);
 void pairwiseAllToAllOfAll(PlanBuilder& plan, const Scene& scene);
 void copiedPairwiseAllToAllOfAll(PlanBuilder& plan, const Scene& scene);
 void chainBroadcastOfAll(PlanBuilder& plan, const Scene& scene);

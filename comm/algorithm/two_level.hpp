@@ -19,6 +19,8 @@ namespace isthmus {
 void twoLevelRingAllReduce(PlanBuilder& plan, const Scene& scene);
 void twoLevelExchangeAllReduce(PlanBuilder& plan, const Scene& scene);
 void twoLevelDoublingAllReduce(PlanBuilder& plan, const Scene& scene);
+void twoLevelHalvingAllReduce(PlanBuilder& plan, const Scene& scene);
+void twoLevelBidirectionalAllReduce(PlanBuilder& plan, const Scene& scene);
 
 void twoLevelExchangeReduceScatter(PlanBuilder& plan, const Scene& scene);
 void twoLevelRingReduceScatter(PlanBuilder& plan, const Scene& scene);
@@ -37,8 +39,9 @@ void twoLevelLinearGather(PlanBuilder& plan, const Scene& scene);
 void twoLevelLinearScatter(PlanBuilder& plan, const Scene& scene);
 void twoLevelBarrier(PlanBuilder& plan, const Scene& scene);
 
-/// Every shard in one chunk, or in as many as there are nodes.
+/// Every shard in one chunk, in as many as there are nodes, or as nodes that halve.
 Chunking wholeShards(const Layout& layout);
 Chunking shardsByNodes(const Layout& layout);
+Chunking shardsByHalvingNodes(const Layout& layout);
 
 }  // namespace isthmus

@@ -1,6 +1,8 @@
+#include "comm/algorithm/bidirectional_ring.hpp"
 #include "comm/algorithm/chunks.hpp"
 #include "comm/algorithm/doubling.hpp"
 #include "comm/algorithm/exchange.hpp"
+#include "comm/algorithm/halving.hpp"
 #include "comm/algorithm/node_level.hpp"
 #include "comm/algorithm/ring.hpp"
 #include "comm/algorithm/sharing.hpp"
@@ -10,7 +12,7 @@ namespace isthmus {
 namespace {
 
 /// Sums what the rail's members hold of one shard; everybody ends with the whole shard. `pieces`
-/// are equal parts of it, one or one for each member.
+/// are equal parts of it: one, one for each member, or one for each that halves.
 using RailAllReduce = void (*)(PlanBuilder&, const Group& rail, const Pieces& pieces,
                                const Place& from, const Place& to);
 
@@ -27,6 +29,16 @@ void exchangeOnRail(PlanBuilder& plan, const Group& rail, const Pieces& pieces, 
 void doublingOnRail(PlanBuilder& plan, const Group& rail, const Pieces& pieces, const Place& from,
                     const Place& to) {
     doublingAllReduce(plan, rail, pieces.front(), from, to, Completes::kYes);
+}
+
+void halvingOnRail(PlanBuilder& plan, const Group& rail, const Pieces& pieces, const Place& from,
+                   const Place& to) {
+    halvingAllReduce(plan, rail, pieces, from, to, Completes::kYes);
+}
+
+void bidirectionalOnRail(PlanBuilder& plan, const Group& rail, const Pieces& pieces,
+                         const Place& from, const Place& to) {
+    bidirectionalAllReduce(plan, rail, pieces, from, to, Completes::kYes);
 }
 
 /// Neighbouring shards of each rank, as one run of chunks.
@@ -74,6 +86,10 @@ Chunking shardsByNodes(const Layout& layout) {
     return Shards(layout).chunking(static_cast<int>(layout.nodes.size()));
 }
 
+Chunking shardsByHalvingNodes(const Layout& layout) {
+    return Shards(layout).chunking(halvingWorkers(static_cast<int>(layout.nodes.size())));
+}
+
 void twoLevelRingAllReduce(PlanBuilder& plan, const Scene& scene) {
     allReduce(plan, scene, ringOnRail);
 }
@@ -84,6 +100,14 @@ void twoLevelExchangeAllReduce(PlanBuilder& plan, const Scene& scene) {
 
 void twoLevelDoublingAllReduce(PlanBuilder& plan, const Scene& scene) {
     allReduce(plan, scene, doublingOnRail);
+}
+
+void twoLevelHalvingAllReduce(PlanBuilder& plan, const Scene& scene) {
+    allReduce(plan, scene, halvingOnRail);
+}
+
+void twoLevelBidirectionalAllReduce(PlanBuilder& plan, const Scene& scene) {
+    allReduce(plan, scene, bidirectionalOnRail);
 }
 
 }  // namespace isthmus

@@ -1,6 +1,7 @@
 #include "comm/cost/closed_form.hpp"
 
 #include <bit>
+#include <cmath>
 
 namespace isthmus {
 namespace {
@@ -10,6 +11,21 @@ double roundsOfDoubling(int ranks) {
     return static_cast<double>(std::bit_width(static_cast<unsigned>(ranks - 1)));
 }
 
+/// Recursive halving of `bytes` over the largest power of two of ranks, as Rabenseifner's
+/// reduce-scatter does; others fold into a neighbour before.
+struct Halving {
+    double rounds;
+    double sent;
+    double folded;  ///< 1: somebody folds
+
+    Halving(double ranks, double bytes) {
+        const auto workers = std::bit_floor(static_cast<unsigned>(ranks));
+        rounds = roundsOfDoubling(static_cast<int>(workers));
+        sent = bytes * (workers - 1) / workers;
+        folded = workers < ranks ? 1 : 0;
+    }
+};
+
 std::optional<FlatCost> allReduceCost(std::string_view algorithm, double ranks, double rounds,
                                       double bytes) {
     const double peers = ranks - 1;
@@ -17,6 +33,15 @@ std::optional<FlatCost> allReduceCost(std::string_view algorithm, double ranks, 
     if (algorithm == "ring") return FlatCost{2 * peers, 2 * bytes * part, bytes * part, 2 * peers};
     if (algorithm == "exchange") return FlatCost{2, 2 * bytes * part, bytes * part, 2 * peers};
     if (algorithm == "doubling") return FlatCost{rounds, bytes * rounds, bytes * rounds, rounds};
+    if (algorithm == "bidirectional_ring") {
+        return FlatCost{2 * std::floor(ranks / 2), 2 * bytes * part, bytes * part, 2 * peers};
+    }
+    if (algorithm == "halving") {
+        const Halving halving(ranks, bytes);
+        const double more = 2 * halving.folded;
+        return FlatCost{2 * halving.rounds + more, 2 * halving.sent + more * bytes,
+                        halving.sent + halving.folded * bytes, 2 * halving.rounds + more};
+    }
     return std::nullopt;
 }
 
@@ -26,6 +51,9 @@ std::optional<FlatCost> allGatherCost(std::string_view algorithm, double ranks, 
     const double part = peers / ranks;
     if (algorithm == "ring") return FlatCost{peers, bytes * part, 0, peers};
     if (algorithm == "exchange") return FlatCost{1, bytes * part, 0, peers};
+    if (algorithm == "bidirectional_ring") {
+        return FlatCost{std::floor(ranks / 2), bytes * part, 0, peers};
+    }
     if (algorithm == "bruck" || algorithm == "doubling") {
         return FlatCost{rounds, bytes * part, 0, rounds};
     }
@@ -57,6 +85,14 @@ std::optional<FlatCost> flatCost(Collective collective, std::string_view algorit
     case Collective::kAllGather:
         return allGatherCost(algorithm, all, rounds, bytes);
     case Collective::kReduceScatter: {
+        // Fold and tell: the whole operand to the neighbour, a block back.
+        const Halving halving(all, bytes);
+        const double told = halving.folded * bytes / all;
+        if (algorithm == "halving") {
+            return FlatCost{
+                halving.rounds + 2 * halving.folded, halving.sent + halving.folded * bytes + told,
+                halving.sent + halving.folded * bytes, halving.rounds + 2 * halving.folded};
+        }
         std::optional<FlatCost> cost = allGatherCost(algorithm, all, rounds, bytes);
         if (cost) cost->reducedBytes = bytes * part;
         return cost;

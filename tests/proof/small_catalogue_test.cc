@@ -17,13 +17,15 @@ namespace {
 template <typename Use>
 void forEachSmall(std::span<const int> rankCounts, const Use& use) {
     for (const int ranks : rankCounts) {
+        SeenPlans seen;
         for (const NamedLayout& named : layoutsOf(ranks)) {
             const Layout layout = Layout::of(named.nodeOfRank);
             for (const Algorithm& entry : catalogue()) {
                 if (!entry.fits(layout)) continue;
                 for (const Mapping mapping : entry.mappings) {
                     const std::vector<Mapping> mappings(named.nodeOfRank.size(), mapping);
-                    use(entry, plansOfEntry(entry, mappings, ranks - 1, named.nodeOfRank), named);
+                    const auto plans = plansOfEntry(entry, mappings, ranks - 1, named.nodeOfRank);
+                    if (seen.isNew(plans)) use(entry, plans, named);
                 }
             }
         }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace isthmus::test {
 
 std::vector<Plan> plansOfEntry(const Algorithm& entry, const std::vector<Mapping>& mappingOfRank,
@@ -21,6 +23,16 @@ std::vector<Plan> plansOfEntry(const Algorithm& entry, const std::vector<Mapping
         plans.push_back(std::move(*plan));
     }
     return plans;
+}
+
+bool SeenPlans::isNew(const std::vector<Plan>& plans) {
+    const bool areMessages = std::all_of(plans.begin(), plans.end(), [](const Plan& plan) {
+        return plan.mapping == Mapping::kNone && plan.shared.empty();
+    });
+    if (!areMessages) return true;
+    if (std::find(seen_.begin(), seen_.end(), plans) != seen_.end()) return false;
+    seen_.push_back(plans);
+    return true;
 }
 
 }  // namespace isthmus::test

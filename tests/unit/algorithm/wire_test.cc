@@ -85,7 +85,8 @@ std::int64_t ranksOf(const Layout& layout, std::size_t node) {
 }
 
 TEST(Wire, AllReduceMeetsTheBoundAndEachRankCarriesItsShare) {
-    for (const std::string_view name : {"two_level_ring", "two_level_exchange"}) {
+    for (const std::string_view name :
+         {"two_level_ring", "two_level_exchange", "two_level_bidirectional_ring"}) {
         forAll(Collective::kAllReduce, name, [](const Wire& wire, const Layout& layout, Rank) {
             const auto nodes = static_cast<std::int64_t>(layout.nodes.size());
             for (std::size_t node = 0; node < layout.nodes.size(); ++node) {
@@ -191,6 +192,50 @@ TEST(Wire, FlatRingCrossesEachCardOnceEachWayWhateverTheRankOrder) {
             EXPECT_EQ(elements * layout.ranks(), 2 * wire.blockElements * (layout.ranks() - 1));
         }
     });
+}
+
+/// Nodes of equal size, ranks in order.
+Layout equalNodes(int nodes, int ranksOfNode) {
+    std::vector<int> nodeOf;
+    for (int rank = 0; rank < nodes * ranksOfNode; ++rank) nodeOf.push_back(rank / ranksOfNode);
+    return Layout::of(nodeOf);
+}
+
+Wire wireOfEntry(Collective collective, std::string_view name, const Layout& layout) {
+    const Algorithm* entry = findAlgorithm(collective, name);
+    EXPECT_NE(entry, nullptr);
+    return entry == nullptr ? Wire{} : wireOf(plansOf(*entry, layout, 0, Choice::kDirect), layout);
+}
+
+// Its large halves stay in the node: a card carries 2 S (N - 1) / N, what a flat ring carries more.
+TEST(Wire, HalvingMeetsTheBoundOverEqualNodesOfPowersOfTwo) {
+    for (const auto& [nodes, ranks] : {std::pair(2, 2), {2, 8}, {4, 4}, {8, 2}}) {
+        const Layout layout = equalNodes(nodes, ranks);
+        const Wire flat = wireOfEntry(Collective::kAllReduce, "halving", layout);
+        const Wire rails = wireOfEntry(Collective::kAllReduce, "two_level_halving", layout);
+        const Wire blocks = wireOfEntry(Collective::kReduceScatter, "halving", layout);
+        for (std::size_t node = 0; node < layout.nodes.size(); ++node) {
+            EXPECT_EQ(flat.leavesNode[node] * nodes, 2 * flat.blockElements * (nodes - 1));
+            EXPECT_EQ(rails.leavesNode[node] * nodes, 2 * rails.blockElements * (nodes - 1));
+            EXPECT_EQ(blocks.leavesNode[node], (nodes - 1) * ranks * blocks.blockElements);
+        }
+    }
+}
+
+// Both ways cross each card as often as one way: blocks go half as far in each direction.
+TEST(Wire, BidirectionalRingCarriesWhatARingCarries) {
+    for (int ranks = 2; ranks <= 9; ++ranks) {
+        const Layout alone = equalNodes(ranks, 1);
+        for (const Collective collective :
+             {Collective::kAllGather, Collective::kReduceScatter, Collective::kAllReduce}) {
+            const bool isWhole = collective == Collective::kAllReduce;
+            const Wire wire = wireOfEntry(collective, "bidirectional_ring", alone);
+            for (const std::int64_t elements : wire.leavesRank) {
+                EXPECT_EQ(elements, isWhole ? 2 * (wire.blockElements - wire.blockElements / ranks)
+                                            : (ranks - 1) * wire.blockElements);
+            }
+        }
+    }
 }
 
 /// Messages of a plan in program order: verb, peer, channel, elements.

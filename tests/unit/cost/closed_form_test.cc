@@ -33,6 +33,19 @@ TEST(FlatCost, OfTreesByHand) {
     EXPECT_DOUBLE_EQ(secondsOf(Collective::kBarrier, "dissemination", 9, 0), 40 + 8);
 }
 
+TEST(FlatCost, OfHalvingAndTwoWayRingsByHand) {
+    // 8 ranks: 3 rounds down (200 + 100 + 50 bytes sent and reduced), 3 up
+    EXPECT_DOUBLE_EQ(secondsOf(Collective::kAllReduce, "halving", 8, 400), 60 + 700 + 175 + 12);
+    // 6 ranks: 4 halve; 400 bytes fold in first and 400 are told last
+    EXPECT_DOUBLE_EQ(secondsOf(Collective::kAllReduce, "halving", 6, 400),
+                     60 + (800 + 600) + (400 + 300) / 2 + 12);
+    EXPECT_DOUBLE_EQ(secondsOf(Collective::kReduceScatter, "halving", 8, 400), 30 + 350 + 175 + 6);
+    // 5 ranks: 2 rounds each way, 2 messages in each
+    EXPECT_DOUBLE_EQ(secondsOf(Collective::kAllReduce, "bidirectional_ring", 5, 500),
+                     40 + 800 + 200 + 16);
+    EXPECT_DOUBLE_EQ(secondsOf(Collective::kAllGather, "bidirectional_ring", 4, 400), 20 + 300 + 6);
+}
+
 TEST(FlatCost, IsNothingForOneRankAndUnknownForAStranger) {
     EXPECT_DOUBLE_EQ(secondsOf(Collective::kAllReduce, "ring", 1, 400), 0);
     EXPECT_FALSE(flatCost(Collective::kAllReduce, "teleport", 4, 400).has_value());

@@ -1,0 +1,87 @@
+#include <gtest/gtest.h>
+
+#include "comm/cost/closed_form.hpp"
+#include "comm/cost/simulate.hpp"
+
+namespace isthmus {
+namespace {
+
+/// An entry by messages alone, and how far the simulator may be from its closed form, as shares of
+/// the form. It is exact where all ranks do the same in rounds that follow each other. Where a rank
+/// has two messages under way, those that wait for one card go in the order in which they became
+/// ready, which may cost a message's time (half of a call of three ranks); and sums of one way
+/// round overlap the messages of the other (a fifth at most: what all sums cost here).
+struct Form {
+    Collective collective;
+    const char* algorithm;
+    double slower;
+    double quicker;
+    bool isPowersOnly = false;
+};
+
+const Form kForms[] = {
+    {Collective::kAllReduce, "ring", 1e-6, 1e-6},
+    {Collective::kAllReduce, "doubling", 1e-6, 1e-6, true},
+    {Collective::kAllReduce, "halving", 1e-6, 1e-6, true},
+    {Collective::kAllReduce, "halving", 0.2, 0.05},
+    {Collective::kAllReduce, "bidirectional_ring", 0.5, 0.2},
+    {Collective::kAllGather, "ring", 1e-6, 1e-6},
+    {Collective::kAllGather, "bruck", 1e-6, 1e-6, true},
+    {Collective::kAllGather, "bidirectional_ring", 0.5, 0.2},
+    {Collective::kReduceScatter, "ring", 1e-6, 1e-6},
+    {Collective::kReduceScatter, "halving", 1e-6, 1e-6, true},
+    {Collective::kReduceScatter, "bidirectional_ring", 0.5, 0.2},
+};
+
+/// One second of latency, a byte a second, reductions four times as fast; work is free else.
+constexpr FlatLink kLink{1, 1, 0.25, 0};
+
+LinkModel sameLink() {
+    LinkModel model;
+    model.wireBytesPerSecond = 1;
+    model.wireLatencySeconds = 1;
+    model.messageSeconds = 0;
+    model.meetSeconds = 0;
+    model.nodeBytesPerSecond = 1e30;
+    model.reduceBytesPerSecond = 8;  // a sum of two reads two bytes for one
+    return model;
+}
+
+/// Every rank on a node of its own.
+double simulatedSeconds(const Form& form, int ranks, int bytesEach) {
+    std::vector<int> nodeOf;
+    for (int rank = 0; rank < ranks; ++rank) nodeOf.push_back(rank);
+    const Layout layout = Layout::of(nodeOf);
+    std::vector<Plan> plans;
+    for (Rank me = 0; me < ranks; ++me) {
+        Result<Plan> plan =
+            makePlan(layout, {form.collective, me, 0, Mapping::kNone, std::string(form.algorithm)});
+        if (!plan.ok()) return -1;
+        plans.push_back(std::move(*plan));
+    }
+    const PlanCall call = PlanCall::of(form.collective, DataType::kUint8,
+                                       static_cast<std::uint64_t>(ranks * bytesEach), ranks);
+    const Result<double> seconds = simulateSeconds(plans, layout, call, sameLink());
+    return seconds.ok() ? *seconds : -1;
+}
+
+TEST(Catalogue, IsSimulatedAsItsClosedFormsSay) {
+    constexpr int kBytesEach = 720720;  // every count of ranks up to 16 divides it
+    for (const Form& form : kForms) {
+        for (int ranks = 2; ranks <= 16; ++ranks) {
+            if (form.isPowersOnly && (ranks & (ranks - 1)) != 0) continue;
+            const double bytes = static_cast<double>(ranks) * kBytesEach;
+            const auto cost = flatCost(form.collective, form.algorithm, ranks, bytes);
+            ASSERT_TRUE(cost.has_value()) << form.algorithm;
+            const double formed = cost->seconds(kLink);
+            const double simulated = simulatedSeconds(form, ranks, kBytesEach);
+            EXPECT_LE(simulated, formed * (1 + form.slower))
+                << nameOf(form.collective) << " " << form.algorithm << " of " << ranks;
+            EXPECT_GE(simulated, formed * (1 - form.quicker))
+                << nameOf(form.collective) << " " << form.algorithm << " of " << ranks;
+        }
+    }
+}
+
+}  // namespace
+}  // namespace isthmus
