@@ -54,7 +54,7 @@ void combine(PlanBuilder& plan, const Slice& target, const std::vector<Slice>& s
     }
 }
 
-Slice joined(std::vector<Slice> slices) {
+Slice joined(const std::vector<Slice>& slices) {
     Slice all;
     for (const Slice& slice : slices) all.insert(all.end(), slice.begin(), slice.end());
     return all;

@@ -30,6 +30,6 @@ Slice scratchLike(PlanBuilder& plan, const Slice& slice);
 void combine(PlanBuilder& plan, const Slice& target, const std::vector<Slice>& sources,
              Completes completes);
 
-Slice joined(std::vector<Slice> slices);
+Slice joined(const std::vector<Slice>& slices);
 
 }  // namespace isthmus

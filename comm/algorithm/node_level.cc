@@ -6,7 +6,8 @@ namespace isthmus {
 
 std::vector<ChunkName> blockNames(const PlanBuilder& plan, int blocks) {
     std::vector<ChunkName> names;
-    names.reserve(static_cast<std::size_t>(blocks * plan.chunksPerBlock()));
+    names.reserve(static_cast<std::size_t>(blocks) *
+                  static_cast<std::size_t>(plan.chunksPerBlock()));
     for (int block = 0; block < blocks; ++block) {
         for (int chunk = 0; chunk < plan.chunksPerBlock(); ++chunk) names.push_back({block, chunk});
     }

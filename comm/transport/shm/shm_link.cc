@@ -148,12 +148,11 @@ int ShmLink::lookAtSockets() {
 
 void ShmLink::socketEnded(ShmSocket& socket) {
     unwatch(socket);
-    if (&socket == &in_) {
+    const bool isBothEnds = reader_ != nullptr;  // one process
+    if (&socket == &in_ || isBothEnds) {
         hasInEnded_ = true;
-    } else if (reader_ == nullptr) {
-        brokenSince_ = shared_.now;
     } else {
-        hasInEnded_ = true;  // one process, both ends
+        brokenSince_ = shared_.now;
     }
 }
 
