@@ -99,7 +99,6 @@ Status checkNumbers(const BenchOptions& options) {
     ISTHMUS_TRY(least("-w", options.warmups, 0));
     ISTHMUS_TRY(least("-m", options.aggregated, 1));
     ISTHMUS_TRY(least("-r", options.root, 0));
-    ISTHMUS_TRY(least("--ranks", options.ranks, 0));
     ISTHMUS_TRY(least("-T", options.timeoutSeconds, 0));
     if (options.average < 0 || options.average > 3) {
         return Status::invalidArgument("-a is 0 (rank 0), 1 (mean), 2 (least) or 3 (most)");
@@ -159,7 +158,8 @@ void addBenchOptions(CLI::App& sub, BenchOptions& options) {
     sub.add_flag("--arena", options.usesArena, "buffers that node peers map (default)");
     sub.add_flag("--malloc", options.usesMalloc, "ordinary buffers");
     sub.add_option("--algorithm", options.algorithm, "a name that `isthmus explain` lists");
-    sub.add_option("--ranks", options.ranks, "start this many ranks here");
+    sub.add_option("--ranks", options.ranks, "start this many ranks here")
+        ->check(CLI::Range(1, 4096));
     sub.add_option("--nodes", options.nodes, "start ranks in emulated nodes: 2x2, 3+2+1");
     sub.add_option("--order", options.order, "rank order over nodes: block, round-robin");
     sub.add_option("--rate", options.rate,

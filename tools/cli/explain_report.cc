@@ -93,6 +93,9 @@ Result<ExplainAnswer> answerOf(const ExplainQuestion& question) {
         if (algorithm.collective != question.collective || !algorithm.fits(question.layout)) {
             continue;
         }
+        SelectorOptions alone = options;
+        alone.algorithm = algorithm.name;
+        if (!select(shapeOf(question), question.layout, alone).ok()) continue;  // of other calls
         Result<std::vector<Plan>> plans = plansOf(question, algorithm);
         if (!plans.ok()) return plans.status().within(algorithm.name);
         Result<ExplainCandidate> candidate = candidateOf(question, algorithm, *plans, options);

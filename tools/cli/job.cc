@@ -14,6 +14,7 @@
 
 #include "tools/cli/attendants.hpp"
 #include "tools/cli/exit_code.hpp"
+#include "tools/cli/standard_streams.hpp"
 #include "tools/cluster/process.hpp"
 #include "tools/cluster/spawn.hpp"
 
@@ -216,6 +217,10 @@ void Job::pump(Stream& stream) {
 
 void Job::emit(const Stream& stream, const std::string& lines) {
     if (writeWhole(stream.target, lines)) return;
+    if (errno != EPIPE) {
+        const Status why = outputFailed(errno);
+        return endAll({why.what(), asInt(exitCodeOf(why))});
+    }
     endAll({"nobody reads the output any more", 128 + SIGPIPE});
 }
 

@@ -5,10 +5,12 @@
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "tools/cli/exit_code.hpp"
 #include "tools/cli/raw_command.hpp"
+#include "tools/cli/standard_streams.hpp"
 #include "tools/cli/subcommands.hpp"
 #include "tools/cli/usage.hpp"
 
@@ -33,6 +35,11 @@ int parse(CLI::App& app, const std::vector<std::string>& arguments) {
     return asInt(ExitCode::kOk);
 }
 
+int reportPlainly(const Status& status) {
+    fmt::print(stderr, "isthmus: {}\n", status.what());
+    return asInt(exitCodeOf(status));
+}
+
 int run(int argc, char** argv) {
     const CommandLine line = CommandLine::of(argc, argv);
     Action chosen;
@@ -46,15 +53,21 @@ int run(int argc, char** argv) {
     addBench(app, chosen);
 
     const int parsed = parse(app, line.ours);
-    return chosen ? chosen() : parsed;
+    const int result = chosen ? chosen() : parsed;
+    const Status written = flushOutput();
+    if (written.ok() || result != asInt(ExitCode::kOk)) return result;
+    return reportPlainly(written);
 }
 
 }  // namespace
 }  // namespace isthmus::cli
 
 int main(int argc, char** argv) {
+    isthmus::cli::openStandardStreams();
     try {
         return isthmus::cli::run(argc, argv);
+    } catch (const std::system_error& error) {  // fmt::print, when a file takes no more
+        return isthmus::cli::reportPlainly(isthmus::cli::outputFailed(error.code().value()));
     } catch (const std::exception& unexpected) {
         fmt::print(stderr, "isthmus: internal error: {}\n", unexpected.what());
         return isthmus::cli::asInt(isthmus::cli::ExitCode::kInternal);

@@ -24,7 +24,8 @@ private:
     std::string open_;  ///< a line that has not ended
 };
 
-/// Writes all of `text`. False when nobody reads there any more.
+/// Writes all of `text`. False, with errno, when it takes no more: EPIPE when nobody reads
+/// there.
 bool writeWhole(int fd, std::string_view text);
 
 }  // namespace isthmus::cli
