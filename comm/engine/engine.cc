@@ -13,10 +13,33 @@ namespace {
 // News about communicators that this process has not made yet: more than this is not ours.
 constexpr std::size_t kMostEarlyNews = 4096;
 
-enum class Control : std::uint8_t { kVerdict = 1, kProbe = 2, kAnswer = 3, kLeave = 4 };
+// Communicators that this process has left, whose number it still knows: for peers that ask late.
+constexpr std::size_t kMostLeft = 4096;
+
+enum class Control : std::uint8_t {
+    kVerdict = 1,
+    kProbe = 2,
+    kAnswer = 3,
+    kLeave = 4,
+    kAsk = 5,  ///< answered by kLeave, or not at all
+};
 
 // Verdict texts travel in one control message of at most 4096 bytes.
 constexpr std::size_t kMostText = 3500;
+
+Bytes numberMessage(Control kind, std::uint64_t group, Rank me, std::uint64_t number) {
+    ByteWriter writer;
+    writer.put(static_cast<std::uint8_t>(kind)).put(group);
+    writer.put(static_cast<std::uint32_t>(me)).put(number);
+    return writer.take();
+}
+
+// A communicator that is not made yet hears later of all but what it never asked. One that was left
+// is asked about only: to a goodbye there is no answer, or two would say goodbye for ever.
+bool isNewsOfUnknown(Control kind, bool wasLeft) {
+    if (wasLeft) return kind == Control::kProbe || kind == Control::kAsk;
+    return kind != Control::kAnswer && kind != Control::kAsk;
+}
 
 }  // namespace
 
@@ -106,6 +129,12 @@ void Engine::forget() {
         if (!group->isForgotten()) return false;
         groups_.erase(std::find(groups_.begin(), groups_.end(), group.get()));
         groupsById_.erase(group->id());
+        if (left_.insert({group->id(), {group->me(), group->finished()}}).second)
+            leftInOrder_.push_back(group->id());
+        if (leftInOrder_.size() > kMostLeft) {
+            left_.erase(leftInOrder_.front());
+            leftInOrder_.pop_front();
+        }
         return true;
     });
 }
@@ -148,18 +177,29 @@ Membership* Engine::groupOf(std::uint64_t id) {
     return it == groupsById_.end() ? nullptr : it->second;
 }
 
-void Engine::announced(Endpoint&, const MessageTag& tag, const CallFingerprint& fingerprint,
+// News of a communicator that this process has not made yet, or has left already.
+void Engine::keepNews(Endpoint& from, std::uint64_t id, std::function<void(Membership&)> tell) {
+    if (const auto it = left_.find(id); it != left_.end()) {
+        const auto& [me, finished] = it->second;
+        from.sendControl(numberMessage(Control::kLeave, id, me, finished));
+        from.ringDoorbell();
+        return;
+    }
+    if (early_.size() == kMostEarlyNews) early_.pop_front();
+    early_.push_back({id, std::move(tell)});
+}
+
+void Engine::announced(Endpoint& from, const MessageTag& tag, const CallFingerprint& fingerprint,
                        std::uint64_t) {
     if (Membership* group = groupOf(tag.communicator)) {
         if (tag.from < group->ranks()) group->announced(tag.from, tag, fingerprint);
-    } else if (early_.size() < kMostEarlyNews) {
-        early_.push_back({tag.communicator, [tag, fingerprint](Membership& g) {
-                              g.announced(tag.from, tag, fingerprint);
-                          }});
+    } else {
+        keepNews(from, tag.communicator,
+                 [tag, fingerprint](Membership& g) { g.announced(tag.from, tag, fingerprint); });
     }
 }
 
-void Engine::control(Endpoint&, std::span<const std::byte> message) {
+void Engine::control(Endpoint& sender, std::span<const std::byte> message) {
     ByteReader reader(message);
     const auto kind = reader.get<std::uint8_t>();
     const auto id = reader.get<std::uint64_t>();
@@ -187,13 +227,14 @@ void Engine::control(Endpoint&, std::span<const std::byte> message) {
     } else if (kind == static_cast<std::uint8_t>(Control::kLeave)) {
         const auto finished = reader.get<std::uint64_t>();
         tell = [from, finished](Membership& g) { g.left(from, finished); };
+    } else if (kind == static_cast<std::uint8_t>(Control::kAsk)) {
+        tell = [from](Membership& g) { g.asked(from); };
     }
     if (!reader.ok() || !tell) return;  // bytes of another version: nothing that we must understand
     if (Membership* group = groupOf(id)) {
         if (from >= 0 && from < group->ranks()) tell(*group);
-    } else if (early_.size() < kMostEarlyNews &&
-               kind != static_cast<std::uint8_t>(Control::kAnswer)) {
-        early_.push_back({id, std::move(tell)});
+    } else if (isNewsOfUnknown(static_cast<Control>(kind), left_.contains(id))) {
+        keepNews(sender, id, std::move(tell));
     }
 }
 
@@ -227,18 +268,16 @@ void Engine::sendProbe(const Membership& group, Rank to, std::uint64_t sequence,
     sendControl(group, to, writer.take());
 }
 
-void Engine::sendNumber(const Membership& group, Rank to, std::uint8_t kind, std::uint64_t number) {
-    ByteWriter writer;
-    writer.put(kind).put(group.id()).put(static_cast<std::uint32_t>(group.me())).put(number);
-    sendControl(group, to, writer.take());
-}
-
 void Engine::sendAnswer(const Membership& group, Rank to, std::uint64_t entered) {
-    sendNumber(group, to, static_cast<std::uint8_t>(Control::kAnswer), entered);
+    sendControl(group, to, numberMessage(Control::kAnswer, group.id(), group.me(), entered));
 }
 
 void Engine::sendLeave(const Membership& group, Rank to, std::uint64_t finished) {
-    sendNumber(group, to, static_cast<std::uint8_t>(Control::kLeave), finished);
+    sendControl(group, to, numberMessage(Control::kLeave, group.id(), group.me(), finished));
+}
+
+void Engine::sendAsk(const Membership& group, Rank to) {
+    sendControl(group, to, numberMessage(Control::kAsk, group.id(), group.me(), 0));
 }
 
 void Engine::farewell(Time until) {

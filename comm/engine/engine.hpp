@@ -103,6 +103,7 @@ public:
                    const CallFingerprint& fingerprint);
     void sendLeave(const Membership& group, Rank to, std::uint64_t finished);
     void sendAnswer(const Membership& group, Rank to, std::uint64_t entered);
+    void sendAsk(const Membership& group, Rank to);
 
     void announced(Endpoint& from, const MessageTag& tag, const CallFingerprint& fingerprint,
                    std::uint64_t bytes) override;
@@ -151,7 +152,7 @@ private:
     void forget();
     Membership* groupOf(std::uint64_t id);
     void sendControl(const Membership& group, Rank to, Bytes message);
-    void sendNumber(const Membership& group, Rank to, std::uint8_t kind, std::uint64_t number);
+    void keepNews(Endpoint& from, std::uint64_t id, std::function<void(Membership&)> tell);
 
     EngineConfig config_;
     SleepSet sleepSet_;
@@ -168,6 +169,12 @@ private:
         std::function<void(Membership&)> tell;
     };
     std::deque<EarlyNews> early_;  ///< about communicators that are not made here yet
+    struct LeftGroup {
+        Rank me = 0;
+        std::uint64_t finished = 0;
+    };
+    std::map<std::uint64_t, LeftGroup> left_;
+    std::deque<std::uint64_t> leftInOrder_;
 
     std::set<Endpoint*> betweenNodes_;
     MpscQueue<Task> submitted_;

@@ -201,7 +201,16 @@ void Membership::probed(Rank from, std::uint64_t sequence, const CallFingerprint
     MessageTag tag;
     tag.sequence = sequence;
     announced(from, tag, fingerprint);
-    engine_.sendAnswer(*this, from, nextSequence_);
+    if (isLeaving_) {
+        asked(from);
+    } else {
+        engine_.sendAnswer(*this, from, nextSequence_);
+    }
+}
+
+// It may have had no connection to me when I told the others.
+void Membership::asked(Rank from) {
+    if (isLeaving_) engine_.sendLeave(*this, from, nextSequence_);
 }
 
 void Membership::mismatch(const Execution& execution, Rank other, const CallFingerprint& theirs) {
@@ -224,7 +233,8 @@ void Membership::operationFailed(const Status& why, Rank peer) {
     const std::string what = active_.empty()
                                  ? "a call on \"" + config_.name + "\""
                                  : title(active_.front()->call(), active_.front()->sequence());
-    fail(Status(why.code(), what + ": " + nameOf(peer) + ": " + why.what()));
+    fail(Status(why.code(),
+                what + ": " + nameOf(me()) + " with " + nameOf(peer) + ": " + why.what()));
 }
 
 void Membership::lost(const Endpoint& endpoint, const Status& why, Time now) {
@@ -250,6 +260,7 @@ void Membership::told(Rank from, const Status& verdict) {
 void Membership::left(Rank from, std::uint64_t finished) {
     config_.members[from].hasStopped = true;
     config_.members[from].leftAt = finished;
+    if (member(from).leftSince == Time::max()) config_.members[from].leftSince = engine_.now();
     if (!failure_.ok()) return;
     // Calls that I entered before I heard of it, and it never will.
     const auto orphan = std::find_if(active_.begin(), active_.end(), [&](const auto& execution) {
@@ -261,6 +272,11 @@ void Membership::left(Rank from, std::uint64_t finished) {
 void Membership::failWithout(Rank rank, const CallRequest& call, std::uint64_t sequence) {
     fail(Status::peerLost(title(call, sequence) + ": " + nameOf(rank) +
                           " has left the communicator"));
+}
+
+Time Membership::goneAt(Rank rank) const {
+    const Time since = member(rank).leftSince;
+    return since == Time::max() ? since : since + kHoldLoss;
 }
 
 void Membership::leave() {

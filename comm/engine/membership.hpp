@@ -36,6 +36,7 @@ struct Member {
     bool hasStopped = false;    ///< it touches nothing of this communicator any more
     /// It left in order and did its part in all calls below this number.
     std::uint64_t leftAt = ~std::uint64_t{0};
+    Time leftSince = Time::max();  ///< when this process heard of it
 };
 
 struct MembershipConfig {
@@ -95,6 +96,7 @@ public:
     void announced(Rank from, const MessageTag& tag, const CallFingerprint& fingerprint);
     void probed(Rank from, std::uint64_t sequence, const CallFingerprint& fingerprint);
     void answered(Rank from, std::uint64_t entered);
+    void asked(Rank from);  ///< whether this rank is still there
     void told(Rank from, const Status& verdict);
     void left(Rank from, std::uint64_t finished);
     void lost(const Endpoint& endpoint, const Status& why, Time now);
@@ -113,10 +115,13 @@ public:
     /// are through too.
     void leave();
     bool isLeaving() const { return isLeaving_; }
+    std::uint64_t finished() const { return nextSequence_; }
     bool isForgotten() const;
     void mismatch(const Execution& execution, Rank other, const CallFingerprint& theirs);
     /// `rank` has left and never takes part in `call`.
     void failWithout(Rank rank, const CallRequest& call, std::uint64_t sequence);
+    /// When everything has arrived that `rank` sent before it left; Time::max(): it has not left.
+    Time goneAt(Rank rank) const;
 
 private:
     // How often deadlines are looked at.

@@ -28,6 +28,13 @@ void PointToPoint::submit(std::unique_ptr<PointToPointRequest> request) {
     transfers_.push_back(std::move(transfer));
 }
 
+// A peer that has left told those with whom it had a connection.
+void PointToPoint::ask(Rank peer) {
+    const Endpoint* endpoint = group_.member(peer).endpoint;
+    if (endpoint != nullptr && endpoint->state() == Endpoint::State::kIdle)
+        group_.engine().sendAsk(group_, peer);
+}
+
 void PointToPoint::bind(Transfer& transfer, Rank peer) {
     const PointToPointRequest& request = *transfer.request;
     transfer.peer = peer;
@@ -40,6 +47,8 @@ void PointToPoint::bind(Transfer& transfer, Rank peer) {
     tag.from = static_cast<std::uint16_t>(request.isSend ? group_.me() : peer);
     tag.to = static_cast<std::uint16_t>(request.isSend ? peer : group_.me());
     Endpoint& endpoint = *group_.member(peer).endpoint;
+    transfer.isMet = !request.isSend && endpoint.isAnnounced(tag);
+    ask(peer);
     request.isSend ? endpoint.postSend(transfer) : endpoint.postRecv(transfer);
 }
 
@@ -47,6 +56,7 @@ bool PointToPoint::bindAnySource(Transfer& transfer) {
     for (Rank peer = 0; peer < group_.ranks(); ++peer) {
         const Endpoint* endpoint = group_.member(peer).endpoint;
         if (endpoint == nullptr) continue;  // messages to myself are met by deliverToSelf
+        ask(peer);
         MessageTag tag;
         tag.communicator = group_.id();
         tag.pointToPoint = true;
@@ -97,12 +107,32 @@ bool PointToPoint::finish(Transfer& transfer) {
     work.setSource(transfer.peer);
     Status outcome = transfer.outcome;
     if (!outcome.ok() && group_.failure().ok()) {
-        group_.fail(Status(outcome.code(), title(*transfer.request) + ": " +
-                                               group_.nameOf(transfer.peer) + ": " +
-                                               outcome.what()));
+        group_.fail(Status(outcome.code(),
+                           title(*transfer.request) + ": " + group_.nameOf(group_.me()) + " with " +
+                               group_.nameOf(transfer.peer) + ": " + outcome.what()));
     }
     if (!outcome.ok()) outcome = group_.failure();
     group_.engine().finish(work, std::move(outcome));
+    return true;
+}
+
+// When it is certain that the peer, or for any source all of them, will never do their part.
+Time PointToPoint::orphanedAt(const Transfer& transfer) const {
+    if (transfer.isBack ? transfer.outcome.code() != Status::Code::kPeerLost : transfer.isMet)
+        return Time::max();
+    if (transfer.peer >= 0) return group_.goneAt(transfer.peer);
+    Time last{0};
+    for (Rank peer = 0; peer < group_.ranks(); ++peer) {
+        if (peer != group_.me()) last = std::max(last, group_.goneAt(peer));
+    }
+    return group_.ranks() > 1 ? last : Time::max();
+}
+
+bool PointToPoint::failOrphan(const Transfer& transfer, Time now) {
+    if (now < orphanedAt(transfer)) return false;
+    const std::string who = transfer.peer >= 0 ? group_.nameOf(transfer.peer) + " has"
+                                               : std::string("all other ranks have");
+    group_.fail(Status::peerLost(title(*transfer.request) + ": " + who + " left the communicator"));
     return true;
 }
 
@@ -134,6 +164,7 @@ bool PointToPoint::progress(Time now) {
             transfer.isBack = true;
             transfer.outcome = group_.failure();
         }
+        if (!isFailed && failOrphan(transfer, now)) return true;
         if (!transfer.isBack && !isFailed && now >= request.deadline) {
             group_.fail(
                 Status::timeout(title(request) + ": " + group_.nameOf(group_.me()) +
@@ -156,7 +187,9 @@ bool PointToPoint::progress(Time now) {
 
 Time PointToPoint::nextDeadline() const {
     Time next = Time::max();
-    for (const auto& transfer : transfers_) next = std::min(next, transfer->request->deadline);
+    for (const auto& transfer : transfers_) {
+        next = std::min({next, transfer->request->deadline, orphanedAt(*transfer)});
+    }
     return next;
 }
 

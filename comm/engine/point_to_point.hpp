@@ -34,14 +34,18 @@ private:
         std::unique_ptr<PointToPointRequest> request;
         Rank peer = -1;  ///< -1: any source, not bound yet
         bool isPosted = false;
+        bool isMet = false;  ///< a receive whose message was here when it was posted
         bool isBack = false;
         Status outcome;
     };
     using Lane = std::pair<Rank, std::uint32_t>;  ///< peer and tag
 
+    void ask(Rank peer);
     void bind(Transfer& transfer, Rank peer);
     bool bindAnySource(Transfer& transfer);
     bool finish(Transfer& transfer);
+    Time orphanedAt(const Transfer& transfer) const;
+    bool failOrphan(const Transfer& transfer, Time now);
     void deliverToSelf();
     std::string title(const PointToPointRequest& request) const;
 

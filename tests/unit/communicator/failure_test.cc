@@ -240,6 +240,65 @@ TEST_P(Absence, OfARankThatLeavesDuringACallIsNamedAtOnce) {
         named("dp"));
 }
 
+// Two ranks that leave, one that waits for them: by name, from anybody, and to send.
+TEST_P(Absence, OfARankThatLeftEndsTransfersAtOnce) {
+    const auto expectFails = [](Communicator& communicator, const std::shared_ptr<Work>& work,
+                                const std::string& text) {
+        const auto start = std::chrono::steady_clock::now();
+        EXPECT_EQ(endOf(communicator, work).code(), Status::Code::kPeerLost);
+        EXPECT_LT(since(start), milliseconds(1000));
+        EXPECT_THAT(work->status().what(), HasSubstr(text));
+    };
+    for (const bool isMet : {true, false}) {  // with connections, without
+        for (int way = 0; way < 4; ++way) {
+            LocalJob job(GetParam(), {}, LocalJob::Wires::kReal);
+            job.run(
+                [&](Rank rank, Communicator& communicator) {
+                    if (isMet) {
+                        EXPECT_TRUE(sums(communicator));
+                    }
+                    if (rank != 0) {
+                        std::this_thread::sleep_for(milliseconds(way == 3 ? 0 : 60));
+                        return;
+                    }
+                    if (way == 3) std::this_thread::sleep_for(milliseconds(60));
+                    std::vector<float> buffer(way == 2 ? 1 << 20 : 10, 1);
+                    if (way == 2) {
+                        expectFails(communicator, communicator.transfer(sendOf(buffer, 1, 3), {}),
+                                    "rank 1 (");
+                    } else if (way == 1) {
+                        expectFails(communicator, communicator.transfer(recvOf(buffer, -1, 3), {}),
+                                    "all other ranks have left the communicator");
+                    } else {
+                        expectFails(communicator, communicator.transfer(recvOf(buffer, 1, 3), {}),
+                                    "recv tag 3 on \"dp\": rank 1 (");
+                    }
+                },
+                named("dp"));
+        }
+    }
+}
+
+TEST_P(Absence, OfARankThatLeftDoesNotLoseWhatItSentBefore) {
+    LocalJob job(GetParam(), {}, LocalJob::Wires::kReal);
+    job.run([](Rank rank, Communicator& communicator) {
+        if (rank > 1) return;
+        std::vector<float> buffers[2] = {std::vector<float>(10, 5), std::vector<float>(10, 6)};
+        if (rank == 1) {
+            for (auto& buffer : buffers)
+                EXPECT_TRUE(
+                    endOf(communicator, communicator.transfer(sendOf(buffer, 0, 3), {})).ok());
+            return;
+        }
+        for (auto& buffer : buffers) {
+            std::this_thread::sleep_for(milliseconds(100));
+            std::vector<float> arrived(10, 0);
+            EXPECT_TRUE(endOf(communicator, communicator.transfer(recvOf(arrived, 1, 3), {})).ok());
+            EXPECT_EQ(arrived, buffer);
+        }
+    });
+}
+
 TEST_P(Absence, EndsWhenAnotherThreadAborts) {
     LocalJob job(GetParam());
     job.run(

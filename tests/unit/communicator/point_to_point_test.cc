@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <numeric>
+#include <thread>
 #include <vector>
 
 #include "tests/support/local_job.hpp"
@@ -159,6 +160,7 @@ TEST_P(PointToPointOver, NamesThePeerThatNeverCame) {
     config.name = "pipeline";
     job.run(
         [](Rank rank, Communicator& communicator) {
+            if (rank == 0) std::this_thread::sleep_for(std::chrono::milliseconds(500));
             if (rank != 1) return;
             std::vector<int> buffer(4);
             const auto work = communicator.transfer(recvOf(buffer, 0, 11),
