@@ -35,6 +35,12 @@ Status checkCounts(const CallRequest& call, int ranks) {
     return {};
 }
 
+const char* whatIsDefinedOn(DataType type) {
+    if (isComplex(type)) return "; sum and avg are";
+    const bool isSmall = type == DataType::kFloat8e4m3 || type == DataType::kFloat8e5m2;
+    return isSmall ? "; it can be moved but not reduced" : "";
+}
+
 struct Use {
     bool reads = true;
     bool writes = true;
@@ -89,7 +95,7 @@ Status checkCall(const CallRequest& call, Rank me, int ranks) {
     }
     if (reduces(call.collective) && !isReducible(call.type, call.op)) {
         return wrong(call, std::string(nameOf(call.op)) + " is not defined on " +
-                               std::string(nameOf(call.type)));
+                               std::string(nameOf(call.type)) + whatIsDefinedOn(call.type));
     }
     if (hasRoot(call.collective) && (call.root < 0 || call.root >= ranks)) {
         return wrong(call, "root " + std::to_string(call.root) +

@@ -58,7 +58,9 @@ void copyToAll(const Job& job) {
     runBits(BitOp::kOr, job);
 }
 
-void run(DataType type, ReduceOp op, const Job& job) {
+/// Sum and avg of complex numbers are those of their parts.
+void run(DataType stored, ReduceOp op, const Job& job) {
+    const DataType type = partOf(stored);
     if (type == DataType::kBool) return runBits(boolOpOf(op), job);
     if (job.sourceCount == 1) {
         const bool scales = isFloating(type) && job.scale != 1.0;
@@ -80,6 +82,8 @@ void run(DataType type, ReduceOp op, const Job& job) {
 }  // namespace
 
 bool isReducible(DataType type, ReduceOp op) {
+    if (type == DataType::kFloat8e4m3 || type == DataType::kFloat8e5m2) return false;
+    if (isComplex(type)) return op == ReduceOp::kSum || op == ReduceOp::kAvg;
     if (op == ReduceOp::kAvg) return isFloating(type);
     return !isBitwise(op) || !isFloating(type);
 }

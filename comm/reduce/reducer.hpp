@@ -8,12 +8,12 @@
 
 namespace isthmus {
 
-/// Whether `op` is defined on `type`: avg on floating types only, band/bor/bxor on integers and
-/// bool only.
+/// Whether `op` is defined on `type`: avg on floating and complex types only, band/bor/bxor on
+/// integers and bool only, sum and avg alone on complex types, nothing on 8-bit floating ones.
 bool isReducible(DataType type, ReduceOp op);
 
-/// target[i] = source1[i] op source2[i] op ..., left to right, then times `scale` (floating types
-/// only; ignored elsewhere).
+/// target[i] = source1[i] op source2[i] op ..., left to right, then times `scale` (floating and
+/// complex types only; ignored elsewhere).
 ///
 /// One pass over all sources. f16 and bf16 accumulate in f32 and round once (to nearest even),
 /// after the scale. Integer sum and product wrap. min and max give NaN when any source has one, and

@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "comm/cost/link_model.hpp"
+#include "comm/reduce/reducer.hpp"
 #include "tools/cli/bench_json.hpp"
 #include "tools/cli/bench_options.hpp"
 #include "tools/cli/bench_session.hpp"
@@ -51,12 +52,6 @@ int launch(const CLI::App& sub, const BenchOptions& options) {
                                fmt::format("cannot start {}: {}", *program, std::strerror(errno))));
 }
 
-bool isDefined(ReduceOp op, DataType type) {
-    const bool isBitwise = op == ReduceOp::kBand || op == ReduceOp::kBor || op == ReduceOp::kBxor;
-    if (op == ReduceOp::kAvg) return isFloating(type);
-    return !isBitwise || !isFloating(type);
-}
-
 Result<BenchRow> measureRow(BenchSession& session, const BenchCall& call, double rate,
                             int iterations) {
     BenchRow row;
@@ -80,7 +75,7 @@ std::vector<BenchCall> callsOf(const BenchTask& task, const BenchOptions& option
     std::vector<BenchCall> calls;
     for (const DataType type : task.types) {
         for (const ReduceOp op : task.ops) {
-            if (!isDefined(op, type)) continue;
+            if (reduces(task.collective) && !isReducible(type, op)) continue;
             for (const std::uint64_t size : task.sizes) {
                 calls.push_back({task.collective, type, op, options.root,
                                  benchShape(task.collective, type, ranks, size)});

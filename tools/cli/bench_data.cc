@@ -151,10 +151,12 @@ bool isEqual(const Stored& result, ValueOf<Stored> wanted, ReduceOp op) {
 /// Calls `work` with a value of the type that `type` stores.
 template <typename Work>
 auto withType(DataType type, const Work& work) {
-    switch (type) {
+    switch (partOf(type)) {
     case DataType::kInt8:
         return work(std::int8_t{});
     case DataType::kUint8:
+    case DataType::kFloat8e4m3:  // only moved
+    case DataType::kFloat8e5m2:
         return work(std::uint8_t{});
     case DataType::kInt16:
         return work(std::int16_t{});
@@ -177,9 +179,16 @@ auto withType(DataType type, const Work& work) {
     case DataType::kFloat64:
         return work(double{});
     case DataType::kBool:
+    case DataType::kComplex64:  // its parts, above
+    case DataType::kComplex128:
         break;
     }
     return work(bool{});
+}
+
+/// Each part of a complex number is a number here.
+std::uint64_t partsOf(DataType type) {
+    return bytesOf(type) / bytesOf(partOf(type));
 }
 
 template <typename Stored, typename Wanted>
@@ -203,6 +212,8 @@ std::uint64_t countWrong(const std::byte* result, std::uint64_t elements, Reduce
 
 void fillOperand(std::byte* target, std::uint64_t elements, DataType type, ReduceOp op, Rank rank,
                  std::uint64_t first) {
+    elements *= partsOf(type);
+    first *= partsOf(type);
     withType(type, [&](auto sample) {
         using Stored = decltype(sample);
         for (std::uint64_t index = 0; index < elements; ++index) {
@@ -214,6 +225,8 @@ void fillOperand(std::byte* target, std::uint64_t elements, DataType type, Reduc
 
 std::uint64_t wrongCopies(const std::byte* result, std::uint64_t elements, DataType type,
                           ReduceOp op, Rank source, std::uint64_t first) {
+    elements *= partsOf(type);
+    first *= partsOf(type);
     return withType(type, [&](auto sample) {
         using Stored = decltype(sample);
         return countWrong<Stored>(result, elements, op, [&](std::uint64_t index) {
@@ -224,6 +237,8 @@ std::uint64_t wrongCopies(const std::byte* result, std::uint64_t elements, DataT
 
 std::uint64_t wrongSums(const std::byte* result, std::uint64_t elements, DataType type, ReduceOp op,
                         int ranks, std::uint64_t first) {
+    elements *= partsOf(type);
+    first *= partsOf(type);
     return withType(type, [&](auto sample) {
         using Stored = decltype(sample);
         return countWrong<Stored>(result, elements, op, [&](std::uint64_t index) {

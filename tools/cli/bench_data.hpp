@@ -9,7 +9,7 @@ namespace isthmus::cli {
 
 // Operands that every rank can compute for every other: element `index` of rank `rank` is a hash
 // of both. Floating values are small integers whose sums are exact in any order, so results are
-// compared bit for bit (avg: within two roundings).
+// compared bit for bit (avg: within two roundings). Parts of complex numbers count by themselves.
 
 /// Writes `elements` of rank `rank`, beginning with its element `first`.
 void fillOperand(std::byte* target, std::uint64_t elements, DataType type, ReduceOp op, Rank rank,

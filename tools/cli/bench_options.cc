@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "comm/base/knobs.hpp"
+#include "comm/reduce/reducer.hpp"
 #include "comm/selector/select.hpp"
 #include "tools/cli/bench_shape.hpp"
 #include "tools/cluster/rate.hpp"
@@ -41,6 +42,21 @@ Result<std::vector<ReduceOp>> opsOf(const std::string& name) {
     if (!op.ok()) return op.status();
     ops.push_back(*op);
     return ops;
+}
+
+/// An error when no operation is defined on any type: the table would be empty.
+Status checkDefined(Collective collective, const std::vector<DataType>& types,
+                    const std::vector<ReduceOp>& ops) {
+    if (!reduces(collective)) return {};
+    for (const DataType type : types) {
+        for (const ReduceOp op : ops) {
+            if (isReducible(type, op)) return {};
+        }
+    }
+    const std::string_view op = ops.size() == 1 ? nameOf(ops.front()) : "no operation";
+    return Status::invalidArgument(std::string(nameOf(collective)) + ": " + std::string(op) +
+                                   (ops.size() == 1 ? " is not defined on " : " is defined on ") +
+                                   std::string(ncclNameOf(types.front())));
 }
 
 Result<std::uint64_t> sizeOf(const char* option, const std::string& text) {
@@ -142,7 +158,8 @@ void addBenchOptions(CLI::App& sub, BenchOptions& options) {
     sub.add_option("-c", options.checks, "check results (0: no)")->capture_default_str();
     sub.add_option("-o", options.op, "sum prod min max avg band bor bxor all")
         ->capture_default_str();
-    sub.add_option("-d", options.type, "int8 uint8 ... half bfloat16 float double bool all")
+    sub.add_option("-d", options.type,
+                   "int8 uint8 ... half bfloat16 float double bool complex64 f8e4m3 ... all")
         ->capture_default_str();
     sub.add_option("-r", options.root, "root rank")->capture_default_str();
     sub.add_option("-a", options.average, "time of: 0 rank 0, 1 mean, 2 least, 3 most of the ranks")
@@ -173,6 +190,7 @@ Result<BenchTask> benchTask(const BenchOptions& options) {
     if (!types.ok()) return types.status();
     const Result<std::vector<ReduceOp>> ops = opsOf(options.op);
     if (!ops.ok()) return ops.status();
+    ISTHMUS_TRY(checkDefined(*collective, *types, *ops));
     const Result<BenchFormat> format = benchFormatNamed(options.format);
     if (!format.ok()) return format.status();
     const Result<cluster::Rate> rate =

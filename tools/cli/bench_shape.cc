@@ -9,8 +9,8 @@ namespace {
 constexpr std::uint64_t kBlockBytes = 16;
 
 constexpr std::string_view kNcclTypes[kDataTypes] = {
-    "int8",   "uint8", "int16",    "uint16", "int32",  "uint32", "int64",
-    "uint64", "half",  "bfloat16", "float",  "double", "bool"};
+    "int8",     "uint8", "int16",  "uint16", "int32",     "uint32",     "int64",  "uint64", "half",
+    "bfloat16", "float", "double", "bool",   "complex64", "complex128", "f8e4m3", "f8e5m2"};
 
 bool isOneBlock(Collective collective) {
     return collective == Collective::kAllReduce || collective == Collective::kBroadcast ||

@@ -22,7 +22,8 @@ BenchShape benchShape(Collective collective, DataType type, int ranks, std::uint
 /// busbw = algbw times this (collectives.md 6).
 double busFactor(Collective collective, int ranks);
 
-/// nccl-tests' names (float, half, bfloat16, int8, ...) and ours (f32, bf16, i8, ...).
+/// nccl-tests' names (float, half, bfloat16, f8e4m3, int8, ...; complex64 and complex128 are
+/// torch's) and ours (f32, bf16, i8, ...).
 Result<DataType> benchType(std::string_view name);
 Result<ReduceOp> benchOp(std::string_view name);
 std::string_view ncclNameOf(DataType type);

@@ -63,7 +63,11 @@ typedef enum {
     isthmusFloat = 10,
     isthmusFloat64 = 11,
     isthmusDouble = 11,
-    isthmusBool = 12 /* one byte, 0 or 1; sum and max are "or", prod and min are "and" */
+    isthmusBool = 12,      /* one byte, 0 or 1; sum and max are "or", prod and min are "and" */
+    isthmusComplex64 = 13, /* two floats, real part first; sum and avg, nothing else */
+    isthmusComplex128 = 14,
+    isthmusFloat8e4m3 = 15, /* moved only: no reduction is defined on 8-bit floats */
+    isthmusFloat8e5m2 = 16
 } isthmusDataType_t;
 
 typedef enum {
@@ -71,7 +75,7 @@ typedef enum {
     isthmusProd = 1,
     isthmusMin = 2, /* a NaN anywhere makes the result NaN */
     isthmusMax = 3,
-    isthmusAvg = 4, /* floating types only */
+    isthmusAvg = 4, /* floating and complex types only */
     isthmusBand = 5,
     isthmusBor = 6,
     isthmusBxor = 7

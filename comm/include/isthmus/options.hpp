@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <complex>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -37,7 +38,7 @@ struct CommunicatorOptions {
     std::vector<int> globalRanks{};        ///< for messages: rank -> rank of the whole job
 };
 
-/// Which DataType the elements of type T are. Specialize it for 16-bit floats of your own:
+/// Which DataType the elements of type T are. Specialize it for small floats of your own:
 /// `template <> struct isthmus::DataTypeOf<MyHalf> : isthmus::IsDataType<DataType::kFloat16> {};`
 template <DataType kType>
 struct IsDataType {
@@ -55,6 +56,11 @@ template <>
 struct DataTypeOf<float> : IsDataType<DataType::kFloat32> {};
 template <>
 struct DataTypeOf<double> : IsDataType<DataType::kFloat64> {};
+
+template <>
+struct DataTypeOf<std::complex<float>> : IsDataType<DataType::kComplex64> {};
+template <>
+struct DataTypeOf<std::complex<double>> : IsDataType<DataType::kComplex128> {};
 
 template <typename T>
 requires(std::integral<T> && !std::same_as<T, bool> && sizeof(T) <= 8) struct DataTypeOf<T> {

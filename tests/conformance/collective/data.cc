@@ -68,6 +68,7 @@ double decode(DataType type, const std::byte* from) {
 }
 
 Buffer anyBits(DataType type, const Origin& origin, std::size_t elements) {
+    if (isComplex(type)) return anyBits(partOf(type), origin, 2 * elements);
     const std::size_t width = bytesOf(type);
     const std::uint64_t seed = seedOf(origin);
     Buffer buffer(elements * width);
@@ -80,6 +81,7 @@ Buffer anyBits(DataType type, const Origin& origin, std::size_t elements) {
 }
 
 Buffer exactOperand(DataType type, ReduceOp op, const Origin& origin, std::size_t elements) {
+    if (isComplex(type)) return exactOperand(partOf(type), op, origin, 2 * elements);
     if (!isFloating(type)) return anyBits(type, origin, elements);
     const std::size_t width = bytesOf(type);
     const std::uint64_t seed = seedOf(origin);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <complex>
 #include <cstring>
 #include <limits>
 #include <random>
@@ -68,7 +69,10 @@ TEST(NumericAlone, AWorldOfOneServesEveryTypeAndOperator) {  // NUM-05
         for (int collective = 0; collective < kCollectives; ++collective) {
             for (int type = 0; type < kDataTypes; ++type) {
                 for (int op = 0; op < kReduceOps; ++op) {
-                    if (!isReducible(DataType(type), ReduceOp(op))) continue;
+                    const bool isServed = reduces(Collective(collective))
+                                              ? isReducible(DataType(type), ReduceOp(op))
+                                              : op == 0;
+                    if (!isServed) continue;
                     for (const bool isInPlace : {false, true}) {
                         ASSERT_TRUE(runTrial({.collective = Collective(collective),
                                               .type = DataType(type),
@@ -85,30 +89,77 @@ TEST(NumericAlone, AWorldOfOneServesEveryTypeAndOperator) {  // NUM-05
     });
 }
 
+/// Every collective that reduces refuses it at once, in these words, and the next call is served.
+void expectRefusal(Communicator& communicator, DataType type, ReduceOp op,
+                   const std::string& words) {
+    for (const Collective collective :
+         {Collective::kAllReduce, Collective::kReduce, Collective::kReduceScatter}) {
+        std::vector<std::byte> buffer(1024);
+        CallRequest request;
+        request.collective = collective;
+        request.type = type;
+        request.op = op;
+        request.input = request.output = buffer.data();
+        request.counts.uniform = 4;
+        const auto work = communicator.call(std::move(request), {});
+        ASSERT_TRUE(work->isDone());  // nothing was started
+        EXPECT_EQ(work->status().code(), Status::Code::kInvalidArgument);
+        EXPECT_EQ(work->status().what(),
+                  "\"" + communicator.name() + "\": " + std::string(nameOf(collective)) + words);
+    }
+    ASSERT_TRUE(runTrial({.op = ReduceOp::kAvg, .count = 3, .seed = 1}, communicator));
+}
+
 // https://github.com/InfiniTensor/InfiniCCL/pull/37: elsewhere the average of integers is zero.
 TEST_P(Numeric, IntegersHaveNoAverageAndSaySo) {  // NUM-08
     LocalJob job(nodes());
     job.run([&](Rank, Communicator& communicator) {
-        for (const Collective collective :
-             {Collective::kAllReduce, Collective::kReduce, Collective::kReduceScatter}) {
-            for (int type = 0; type < kDataTypes; ++type) {
-                if (isFloating(DataType(type))) continue;
-                std::vector<std::byte> buffer(1024);
-                CallRequest request;
-                request.collective = collective;
-                request.type = DataType(type);
-                request.op = ReduceOp::kAvg;
-                request.input = request.output = buffer.data();
-                request.counts.uniform = 4;
-                const auto work = communicator.call(std::move(request), {});
-                ASSERT_TRUE(work->isDone());  // nothing was started
-                EXPECT_EQ(work->status().code(), Status::Code::kInvalidArgument);
-                EXPECT_EQ(work->status().what(),
-                          "\"" + communicator.name() + "\": " + std::string(nameOf(collective)) +
-                              ": avg is not defined on " + std::string(nameOf(DataType(type))));
+        for (const DataType type : {DataType::kInt8, DataType::kUint8, DataType::kInt16,
+                                    DataType::kUint16, DataType::kInt32, DataType::kUint32,
+                                    DataType::kInt64, DataType::kUint64, DataType::kBool}) {
+            expectRefusal(communicator, type, ReduceOp::kAvg,
+                          ": avg is not defined on " + std::string(nameOf(type)));
+        }
+    });
+}
+
+// https://github.com/pytorch/pytorch/pull/179633: elsewhere they give garbage.
+TEST_P(Numeric, ComplexNumbersHaveSumsAndAveragesOnly) {  // NUM-14
+    LocalJob job(nodes());
+    job.run([&](Rank, Communicator& communicator) {
+        for (const DataType type : {DataType::kComplex64, DataType::kComplex128}) {
+            for (const ReduceOp op : {ReduceOp::kProd, ReduceOp::kMin, ReduceOp::kMax,
+                                      ReduceOp::kBand, ReduceOp::kBor, ReduceOp::kBxor}) {
+                expectRefusal(communicator, type, op,
+                              ": " + std::string(nameOf(op)) + " is not defined on " +
+                                  std::string(nameOf(type)) + "; sum and avg are");
             }
         }
-        ASSERT_TRUE(runTrial({.op = ReduceOp::kAvg, .count = 3, .seed = 1}, communicator));
+        using Number = std::complex<float>;
+        const auto mine = static_cast<float>(communicator.rank() + 1);
+        const auto all = static_cast<float>(communicator.ranks());
+        for (const ReduceOp op : {ReduceOp::kSum, ReduceOp::kAvg}) {
+            std::vector<Number> values(1001, Number(mine, -2 * mine));
+            Buffer bytes(values.size() * sizeof(Number));
+            std::memcpy(bytes.data(), values.data(), bytes.size());
+            ASSERT_TRUE(allReduce(communicator, DataType::kComplex64, op, bytes).ok());
+            std::memcpy(values.data(), bytes.data(), bytes.size());
+            const float sum = all * (all + 1) / 2 / (op == ReduceOp::kAvg ? all : 1.0f);
+            EXPECT_EQ(values, std::vector<Number>(1001, Number(sum, -2 * sum)));
+        }
+    });
+}
+
+TEST_P(Numeric, EightBitFloatsAreMovedOnly) {
+    LocalJob job(nodes());
+    job.run([&](Rank, Communicator& communicator) {
+        for (const DataType type : {DataType::kFloat8e4m3, DataType::kFloat8e5m2}) {
+            for (int op = 0; op < kReduceOps; ++op) {
+                expectRefusal(communicator, type, ReduceOp(op),
+                              ": " + std::string(nameOf(ReduceOp(op))) + " is not defined on " +
+                                  std::string(nameOf(type)) + "; it can be moved but not reduced");
+            }
+        }
     });
 }
 

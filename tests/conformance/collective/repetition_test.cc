@@ -44,7 +44,8 @@ INSTANTIATE_TEST_SUITE_P(Over, Repetition,
 Trial randomTrial(std::mt19937& random, int ranks, std::uint64_t seed) {
     constexpr std::size_t kCounts[] = {0, 1, 2, 3, 64, 4096};
     const auto collective = Collective(random() % kCollectives);
-    const auto type = DataType(random() % kDataTypes);
+    auto type = DataType(random() % kDataTypes);
+    if (reduces(collective) && !isReducible(type, ReduceOp::kSum)) type = DataType::kUint8;
     const auto op = ReduceOp(random() % kReduceOps);
     const auto root = static_cast<Rank>(random() % static_cast<unsigned>(ranks));
     return {.collective = collective,

@@ -103,7 +103,8 @@ Buffer operandOf(const Trial& trial, Rank rank, std::size_t block, std::size_t e
                                      : anyBits(trial.type, origin, elements);
 }
 
-Buffer averageOf(DataType type, const std::vector<Buffer>& operands) {
+Buffer averageOf(DataType whole, const std::vector<Buffer>& operands) {
+    const DataType type = partOf(whole);
     Buffer result(operands.front().size());
     for (std::size_t at = 0; at < result.size(); at += bytesOf(type)) {
         double sum = 0;
@@ -283,7 +284,8 @@ testing::AssertionResult RunningTrial::finish() {
 }
 
 testing::AssertionResult RunningTrial::compare() const {
-    const std::size_t width = bytesOf(trial_.type);
+    const DataType type = partOf(trial_.type);
+    const std::size_t width = bytesOf(type);
     const bool isRounded = reduces(trial_.collective) && trial_.op == ReduceOp::kAvg;
     for (std::size_t number = 0; number < memory_->areas.size(); ++number) {
         Memory::Area& area = memory_->areas[number];
@@ -294,9 +296,9 @@ testing::AssertionResult RunningTrial::compare() const {
         for (std::size_t at = 0; at < area.expected.size(); at += width) {
             if (std::memcmp(got + at, want + at, width) == 0) continue;
             if (isRounded) {
-                const double exact = decode(trial_.type, want + at);
-                const double found = decode(trial_.type, got + at);
-                if (std::fabs(found - exact) <= lastPlaceOf(trial_.type, exact)) continue;
+                const double exact = decode(type, want + at);
+                const double found = decode(type, got + at);
+                if (std::fabs(found - exact) <= lastPlaceOf(type, exact)) continue;
             }
             return testing::AssertionFailure()
                    << "buffer " << number << " differs at element " << at / width << " of "

@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <complex>
 #include <cstring>
 #include <random>
 #include <string>
@@ -45,6 +46,7 @@ INSTANTIATE_TEST_SUITE_P(Set, ReducerTest, testing::ValuesIn(instructionSets()),
 /// Any bits for integers and bools; for floating types finite numbers whose sums and products need
 /// rounding.
 Buffer randomBuffer(DataType type, std::size_t elements, std::mt19937_64& random) {
+    if (isComplex(type)) return randomBuffer(partOf(type), 2 * elements, random);
     Buffer buffer(elements * bytesOf(type));
     std::uniform_real_distribution<double> numbers(-4.0, 4.0);
     for (std::size_t i = 0; i < elements; ++i) {
@@ -113,6 +115,25 @@ TEST(IsReducible, FollowsTheTypeFamilies) {
     EXPECT_FALSE(isReducible(DataType::kFloat32, ReduceOp::kBxor));
     EXPECT_TRUE(isReducible(DataType::kUint8, ReduceOp::kBand));
     EXPECT_TRUE(isReducible(DataType::kBool, ReduceOp::kSum));
+    for (int op = 0; op < kReduceOps; ++op) {  // NUM-14
+        const bool adds = ReduceOp(op) == ReduceOp::kSum || ReduceOp(op) == ReduceOp::kAvg;
+        EXPECT_EQ(isReducible(DataType::kComplex64, ReduceOp(op)), adds);
+        EXPECT_EQ(isReducible(DataType::kComplex128, ReduceOp(op)), adds);
+        EXPECT_FALSE(isReducible(DataType::kFloat8e4m3, ReduceOp(op)));
+        EXPECT_FALSE(isReducible(DataType::kFloat8e5m2, ReduceOp(op)));
+    }
+}
+
+TEST_P(ReducerTest, AddsAndAveragesComplexNumbersByParts) {  // NUM-14
+    using Number = std::complex<double>;
+    const std::vector<Number> one(9, Number(1, -2));
+    const std::vector<Number> other(9, Number(0.5, 7));
+    const void* const sources[] = {one.data(), other.data()};
+    std::vector<Number> target(9);
+    reduce(DataType::kComplex128, ReduceOp::kSum, target.data(), sources, 9);
+    EXPECT_EQ(target, std::vector<Number>(9, Number(1.5, 5)));
+    reduce(DataType::kComplex128, ReduceOp::kAvg, target.data(), sources, 9, 0.5);
+    EXPECT_EQ(target, std::vector<Number>(9, Number(0.75, 2.5)));
 }
 
 TEST_P(ReducerTest, EqualsPlainArithmeticForEveryTypeOpSizeAndNumberOfSources) {

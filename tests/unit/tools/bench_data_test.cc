@@ -48,6 +48,19 @@ TEST(BenchData, SumsOfFloatsAreCheckedBitForBit) {
     EXPECT_EQ(wrongSums(bytes, kElements, DataType::kFloat32, ReduceOp::kSum, 2, 0), 2u);
 }
 
+TEST(BenchData, PartsOfComplexNumbersAreSummedByThemselves) {
+    std::vector<float> averages(2 * kElements);
+    for (Rank rank = 0; rank < 4; ++rank) {
+        const std::vector<std::byte> mine = operandOf(DataType::kComplex64, ReduceOp::kAvg, rank);
+        for (std::size_t index = 0; index < averages.size(); ++index)
+            averages[index] += at<float>(mine, index) / 4;
+    }
+    auto* const bytes = reinterpret_cast<std::byte*>(averages.data());
+    EXPECT_EQ(wrongSums(bytes, kElements, DataType::kComplex64, ReduceOp::kAvg, 4, 0), 0u);
+    averages[2 * kElements - 1] += 1;
+    EXPECT_EQ(wrongSums(bytes, kElements, DataType::kComplex64, ReduceOp::kAvg, 4, 0), 1u);
+}
+
 TEST(BenchData, IntegersWrapAround) {
     std::vector<std::uint8_t> products(kElements, 1);
     for (Rank rank = 0; rank < 3; ++rank) {

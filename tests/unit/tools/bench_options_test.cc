@@ -71,6 +71,13 @@ TEST(BenchTask, RefusesWhatItCannotMean) {
     options.algorithm = "rong";
     EXPECT_THAT(refusalOf(options), HasSubstr("two_level_ring"));
     options = allReduce();
+    options.type = "f8e4m3";
+    EXPECT_THAT(refusalOf(options), HasSubstr("all_reduce: sum is not defined on f8e4m3"));
+    options.op = "all";
+    EXPECT_THAT(refusalOf(options), HasSubstr("no operation is defined on f8e4m3"));
+    options.collective = "all_gather";
+    EXPECT_TRUE(benchTask(options).ok());
+    options = allReduce();
     options.ranks = 2;
     options.nodes = "2x2";
     EXPECT_THAT(refusalOf(options), HasSubstr("exclude"));

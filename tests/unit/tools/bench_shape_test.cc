@@ -34,6 +34,10 @@ TEST(BenchType, KnowsBothSpellings) {
     EXPECT_EQ(*benchType("half"), DataType::kFloat16);
     EXPECT_EQ(*benchType("bf16"), DataType::kBfloat16);
     EXPECT_EQ(ncclNameOf(DataType::kBfloat16), "bfloat16");
+    EXPECT_EQ(*benchType("c64"), DataType::kComplex64);
+    EXPECT_EQ(*benchType("complex128"), DataType::kComplex128);
+    EXPECT_EQ(*benchType("f8e4m3"), DataType::kFloat8e4m3);
+    EXPECT_EQ(ncclNameOf(DataType::kFloat8e5m2), "f8e5m2");
     const Result<DataType> unknown = benchType("flaot");
     ASSERT_FALSE(unknown.ok());
     EXPECT_NE(unknown.status().what().find("bfloat16"), std::string::npos);
