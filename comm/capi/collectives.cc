@@ -40,6 +40,11 @@ std::vector<std::size_t> copyOf(const std::size_t* values, isthmusComm_t comm) {
     return {values, values + comm->communicator->ranks()};
 }
 
+/// Displacements of the root's buffer; other ranks have no such buffer.
+std::vector<std::size_t> copyAtRoot(const std::size_t* values, int root, isthmusComm_t comm) {
+    return comm->communicator->rank() == root ? copyOf(values, comm) : std::vector<std::size_t>();
+}
+
 }  // namespace
 
 isthmusResult_t isthmusAllReduce(const void* sendbuff, void* recvbuff, size_t count,
@@ -113,22 +118,58 @@ isthmusResult_t isthmusBarrier(isthmusComm_t comm, const isthmusCallOptions_t* o
     return run(CallRequest(), comm, options, request);
 }
 
+namespace {
+
+/// The v-forms of one count for each rank; `mine` is what this rank says about its own block.
+isthmusResult_t runWithCounts(CallRequest call, const std::size_t* counts, const char* countsName,
+                              std::size_t mine, const char* mineName, isthmusComm_t comm,
+                              const isthmusCallOptions_t* options, isthmusRequest_t* request,
+                              const Displacements& displacements) {
+    const std::string title = std::string(nameOf(call.collective)) + ": ";
+    if (counts == nullptr)
+        return resultOf(Status::invalidArgument(title + countsName + " is null"));
+    const auto me = static_cast<std::size_t>(comm->communicator->rank());
+    call.counts.each = copyOf(counts, comm);
+    if (mine != counts[me]) {
+        return resultOf(Status::invalidArgument(title + mineName + " " + std::to_string(mine) +
+                                                " is not " + countsName + "[" + std::to_string(me) +
+                                                "] = " + std::to_string(counts[me])));
+    }
+    return run(std::move(call), comm, options, request, displacements);
+}
+
+}  // namespace
+
 isthmusResult_t isthmusAllGatherV(const void* sendbuff, size_t sendcount, void* recvbuff,
                                   const size_t* recvcounts, const size_t* displs,
                                   isthmusDataType_t datatype, isthmusComm_t comm,
                                   const isthmusCallOptions_t* options, isthmusRequest_t* request) {
     if (Status status = checkHandle(comm); !status.ok()) return resultOf(status);
-    if (recvcounts == nullptr)
-        return resultOf(Status::invalidArgument("all_gather: recvcounts is null"));
-    CallRequest call = requestOf(Collective::kAllGather, sendbuff, recvbuff, 0, datatype);
-    call.counts.each = copyOf(recvcounts, comm);
-    const Rank me = comm->communicator->rank();
-    if (sendcount != call.counts.each[me]) {
-        return resultOf(Status::invalidArgument(
-            "all_gather: sendcount " + std::to_string(sendcount) + " is not recvcounts[" +
-            std::to_string(me) + "] = " + std::to_string(call.counts.each[me])));
-    }
-    return run(std::move(call), comm, options, request, {{}, copyOf(displs, comm)});
+    return runWithCounts(requestOf(Collective::kAllGather, sendbuff, recvbuff, 0, datatype),
+                         recvcounts, "recvcounts", sendcount, "sendcount", comm, options, request,
+                         {{}, copyOf(displs, comm)});
+}
+
+isthmusResult_t isthmusGatherV(const void* sendbuff, size_t sendcount, void* recvbuff,
+                               const size_t* recvcounts, const size_t* displs,
+                               isthmusDataType_t datatype, int root, isthmusComm_t comm,
+                               const isthmusCallOptions_t* options, isthmusRequest_t* request) {
+    if (Status status = checkHandle(comm); !status.ok()) return resultOf(status);
+    CallRequest call = requestOf(Collective::kGather, sendbuff, recvbuff, 0, datatype);
+    call.root = root;
+    return runWithCounts(std::move(call), recvcounts, "recvcounts", sendcount, "sendcount", comm,
+                         options, request, {{}, copyAtRoot(displs, root, comm)});
+}
+
+isthmusResult_t isthmusScatterV(const void* sendbuff, const size_t* sendcounts,
+                                const size_t* displs, void* recvbuff, size_t recvcount,
+                                isthmusDataType_t datatype, int root, isthmusComm_t comm,
+                                const isthmusCallOptions_t* options, isthmusRequest_t* request) {
+    if (Status status = checkHandle(comm); !status.ok()) return resultOf(status);
+    CallRequest call = requestOf(Collective::kScatter, sendbuff, recvbuff, 0, datatype);
+    call.root = root;
+    return runWithCounts(std::move(call), sendcounts, "sendcounts", recvcount, "recvcount", comm,
+                         options, request, {copyAtRoot(displs, root, comm), {}});
 }
 
 isthmusResult_t isthmusReduceScatterV(const void* sendbuff, void* recvbuff,

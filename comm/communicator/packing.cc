@@ -3,6 +3,8 @@
 #include <cstring>
 #include <numeric>
 
+#include "comm/communicator/call_check.hpp"
+
 namespace isthmus {
 
 namespace {
@@ -37,8 +39,11 @@ std::shared_ptr<Work> callWithDisplacements(Communicator& communicator, CallRequ
                                             const Displacements& displacements) {
     if (displacements.input.empty() && displacements.output.empty())
         return communicator.call(std::move(request), options);
+    // Says what is wrong before counts that may be are used.
+    if (!checkCall(request, communicator.rank(), communicator.ranks()).ok())
+        return communicator.call(std::move(request), options);
     const bool isExchange = request.collective == Collective::kAllToAll;
-    const auto inputCounts = isExchange ? request.counts.sent : std::vector<std::size_t>();
+    const auto inputCounts = isExchange ? request.counts.sent : request.counts.each;
     const auto outputCounts = isExchange ? request.counts.received : request.counts.each;
     const bool packsInput =
         !displacements.input.empty() && !isPacked(inputCounts, displacements.input);

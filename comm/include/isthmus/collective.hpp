@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <isthmus/isthmus.h>
+#include <isthmus/blocks.hpp>
 #include <isthmus/options.hpp>
 #include <isthmus/status.hpp>
 #include <isthmus/types.hpp>
@@ -22,12 +23,6 @@ inline namespace v1 {
 template <typename A, typename B>
 concept SameElements =
     std::same_as<std::remove_cv_t<detail::ElementOf<A>>, std::remove_cv_t<detail::ElementOf<B>>>;
-
-/// Where each rank's block lies in a buffer of a v-form, in elements, one entry per rank.
-struct Blocks {
-    std::vector<std::size_t> counts{};
-    std::vector<std::size_t> displacements{};  ///< empty: packed in rank order
-};
 
 /// All calls on a Communicator. `Answer` is Work (the call is started) or Status (the call has
 /// ended).
@@ -219,8 +214,44 @@ public:
         if (!sizes.ok()) return Answer(std::move(sizes));
         return answer(options, [&](const auto* how, auto* request) {
             return isthmusAllGatherV(std::data(input), std::size(input), std::data(output),
-                                     received.counts.data(), placesOf(received),
+                                     received.counts.data(), detail::placesOf(received),
                                      detail::toC(kTypeOf<In>), communicator_, how, request);
+        });
+    }
+
+    /// gather() of unequal blocks; `received.counts` is the same on every rank, the rest counts at
+    /// `root` only.
+    template <Buffer In, WritableBuffer Out>
+    requires SameElements<In, Out> Answer gather(const In& input, Out&& output,
+                                                 const Blocks& received, Rank root,
+                                                 const CallOptions& options = {})
+    const {
+        Status sizes = detail::expectCounts("gather: output", received, ranks_);
+        if (sizes.ok()) sizes = expectMine("gather: input", std::size(input), received);
+        if (sizes.ok() && rank_ == root)
+            sizes = expect("gather: output", std::size(output), received);
+        if (!sizes.ok()) return Answer(std::move(sizes));
+        return answer(options, [&](const auto* how, auto* request) {
+            return isthmusGatherV(std::data(input), std::size(input), std::data(output),
+                                  received.counts.data(), detail::placesOf(received),
+                                  detail::toC(kTypeOf<In>), root, communicator_, how, request);
+        });
+    }
+
+    /// scatter() of unequal blocks; `sent.counts` is the same on every rank, the rest counts at
+    /// `root` only.
+    template <Buffer In, WritableBuffer Out>
+    requires SameElements<In, Out> Answer scatter(const In& input, const Blocks& sent, Out&& output,
+                                                  Rank root, const CallOptions& options = {})
+    const {
+        Status sizes = detail::expectCounts("scatter: input", sent, ranks_);
+        if (sizes.ok()) sizes = expectMine("scatter: output", std::size(output), sent);
+        if (sizes.ok() && rank_ == root) sizes = expect("scatter: input", std::size(input), sent);
+        if (!sizes.ok()) return Answer(std::move(sizes));
+        return answer(options, [&](const auto* how, auto* request) {
+            return isthmusScatterV(std::data(input), sent.counts.data(), detail::placesOf(sent),
+                                   std::data(output), std::size(output), detail::toC(kTypeOf<In>),
+                                   root, communicator_, how, request);
         });
     }
 
@@ -255,9 +286,10 @@ public:
         if (sizes.ok()) sizes = expect("all_to_all: output", std::size(output), received);
         if (!sizes.ok()) return Answer(std::move(sizes));
         return answer(options, [&](const auto* how, auto* request) {
-            return isthmusAlltoAllV(std::data(input), sent.counts.data(), placesOf(sent),
-                                    std::data(output), received.counts.data(), placesOf(received),
-                                    detail::toC(kTypeOf<In>), communicator_, how, request);
+            return isthmusAlltoAllV(std::data(input), sent.counts.data(), detail::placesOf(sent),
+                                    std::data(output), received.counts.data(),
+                                    detail::placesOf(received), detail::toC(kTypeOf<In>),
+                                    communicator_, how, request);
         });
     }
 
@@ -315,36 +347,14 @@ private:
         return elements * static_cast<std::size_t>(ranks_);
     }
 
-    static const std::size_t* placesOf(const Blocks& blocks) {
-        return blocks.displacements.empty() ? nullptr : blocks.displacements.data();
-    }
-
     static Status expect(const char* what, std::size_t elements, std::size_t needed) {
-        if (elements == needed) return {};
-        return Status::invalidArgument(std::string(what) + " has " + std::to_string(elements) +
-                                       " elements, needed " + std::to_string(needed));
+        return detail::expectElements(what, elements, needed);
     }
-
     Status expect(const char* what, std::size_t elements, const Blocks& blocks) const {
-        const auto ranks = static_cast<std::size_t>(ranks_);
-        const bool isPacked = blocks.displacements.empty();
-        if (blocks.counts.size() != ranks || (!isPacked && blocks.displacements.size() != ranks)) {
-            return Status::invalidArgument(std::string(what) + " needs one count for each of " +
-                                           std::to_string(ranks) + " ranks");
-        }
-        std::size_t next = 0;
-        for (std::size_t rank = 0; rank < ranks; ++rank) {
-            const std::size_t at = isPacked ? next : blocks.displacements[rank];
-            const std::size_t count = blocks.counts[rank];
-            if (at > elements || count > elements - at) {
-                return Status::invalidArgument(
-                    std::string(what) + " has " + std::to_string(elements) +
-                    " elements, the block of rank " + std::to_string(rank) + " is " +
-                    std::to_string(count) + " from " + std::to_string(at));
-            }
-            next = at + count;
-        }
-        return {};
+        return detail::expectBlocks(what, elements, blocks, ranks_);
+    }
+    Status expectMine(const char* what, std::size_t elements, const Blocks& blocks) const {
+        return expect(what, elements, blocks.counts[static_cast<std::size_t>(rank_)]);
     }
 
     isthmusComm_t communicator_;

@@ -228,8 +228,11 @@ ISTHMUS_API isthmusResult_t isthmusScatter(const void* sendbuff, void* recvbuff,
 ISTHMUS_API isthmusResult_t isthmusBarrier(isthmusComm_t comm, const isthmusCallOptions_t* options,
                                            isthmusRequest_t* request);
 /* v-forms: counts and displacements in elements, arrays of nranks entries, copied by the call. Recv
- * counts of all-gather and counts of reduce-scatter are the same on every rank; sendcounts[q] here
- * equals recvcounts[me] at q for all-to-all. displs NULL: packed in rank order. */
+ * counts of all-gather and gather, send counts of scatter and counts of reduce-scatter are the same
+ * on every rank (MPI wants them at the root only); sendcounts[q] here equals recvcounts[me] at q
+ * for all-to-all. displs NULL: packed in rank order; of gather and scatter they count at the root
+ * only. In place: send == recv + displs[rank] for gather, recv == send + displs[rank] for scatter,
+ * at the root. */
 ISTHMUS_API isthmusResult_t isthmusAllGatherV(const void* sendbuff, size_t sendcount,
                                               void* recvbuff, const size_t* recvcounts,
                                               const size_t* displs, isthmusDataType_t datatype,
@@ -248,6 +251,16 @@ ISTHMUS_API isthmusResult_t isthmusAlltoAllV(const void* sendbuff, const size_t*
                                              isthmusDataType_t datatype, isthmusComm_t comm,
                                              const isthmusCallOptions_t* options,
                                              isthmusRequest_t* request);
+ISTHMUS_API isthmusResult_t isthmusGatherV(const void* sendbuff, size_t sendcount, void* recvbuff,
+                                           const size_t* recvcounts, const size_t* displs,
+                                           isthmusDataType_t datatype, int root, isthmusComm_t comm,
+                                           const isthmusCallOptions_t* options,
+                                           isthmusRequest_t* request);
+ISTHMUS_API isthmusResult_t isthmusScatterV(const void* sendbuff, const size_t* sendcounts,
+                                            const size_t* displs, void* recvbuff, size_t recvcount,
+                                            isthmusDataType_t datatype, int root,
+                                            isthmusComm_t comm, const isthmusCallOptions_t* options,
+                                            isthmusRequest_t* request);
 
 /* ---- point to point ---- */
 #define ISTHMUS_ANY_SOURCE (-1)

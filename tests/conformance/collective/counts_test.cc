@@ -100,6 +100,28 @@ TEST_P(UnequalBlocks, OfAnAllGatherMayHaveGaps) {
     });
 }
 
+TEST_P(UnequalBlocks, OfTheRootMayHaveGaps) {
+    job.run([&](Rank, Communicator& communicator) {
+        std::uint64_t seed = 0;
+        for (const Counts& counts : countsFor(job.ranks())) {
+            for (const Collective collective : {Collective::kGather, Collective::kScatter}) {
+                for (int way = 0; way < 8; ++way) {
+                    ASSERT_TRUE(
+                        runTrial({.collective = collective,
+                                  .type = way < 4 ? DataType::kFloat8e5m2 : DataType::kComplex128,
+                                  .root = static_cast<Rank>(++seed % job.ranks()),
+                                  .each = counts,
+                                  .gap = way < 4 ? 3u : 100u,
+                                  .isMapped = way % 2 == 0,
+                                  .isInPlace = way / 2 % 2 == 0,
+                                  .seed = seed},
+                                 communicator));
+                }
+            }
+        }
+    });
+}
+
 TEST_P(UnequalBlocks, OfAnAllToAllMayHaveGaps) {
     job.run([&](Rank, Communicator& communicator) {
         std::uint64_t seed = 0;

@@ -42,6 +42,17 @@ Side scattered(std::vector<std::size_t> counts, std::size_t gap) {
     return side;
 }
 
+bool hasInputGaps(const Trial& trial, Rank me) {
+    const bool isScatter = trial.collective == Collective::kScatter && me == trial.root;
+    return trial.gap > 0 && (isScatter || trial.collective == Collective::kAllToAll);
+}
+
+bool hasOutputGaps(const Trial& trial, Rank me) {
+    const bool isGather = trial.collective == Collective::kAllGather ||
+                          (trial.collective == Collective::kGather && me == trial.root);
+    return trial.gap > 0 && (isGather || trial.collective == Collective::kAllToAll);
+}
+
 std::vector<std::size_t> countsOfRanks(const Trial& trial, int ranks) {
     if (!trial.each.empty()) return trial.each;
     return std::vector<std::size_t>(static_cast<std::size_t>(ranks), trial.count);
@@ -183,11 +194,10 @@ RunningTrial::RunningTrial(const Trial& trial, Communicator& communicator)
     const int ranks = communicator.ranks();
     auto from = inputCounts(trial, me, ranks);
     auto to = outputCounts(trial, me, ranks);
-    const bool isExchange = trial.collective == Collective::kAllToAll && trial.gap > 0;
-    const bool isGather = trial.collective == Collective::kAllGather && trial.gap > 0;
-    memory_->input = isExchange ? scattered(std::move(from), trial.gap) : packed(std::move(from));
+    memory_->input =
+        hasInputGaps(trial, me) ? scattered(std::move(from), trial.gap) : packed(std::move(from));
     memory_->output =
-        isExchange || isGather ? scattered(std::move(to), trial.gap) : packed(std::move(to));
+        hasOutputGaps(trial, me) ? scattered(std::move(to), trial.gap) : packed(std::move(to));
     place();
 }
 
@@ -263,10 +273,9 @@ void RunningTrial::start(bool isBlocking) {
     options.isBlocking = isBlocking;
     options.algorithm = trial_.algorithm;
     Displacements displacements;
-    if (trial_.gap > 0) {
-        displacements.output = memory_->output.places;
-        if (trial_.collective == Collective::kAllToAll) displacements.input = memory_->input.places;
-    }
+    const Rank me = communicator_.rank();
+    if (hasInputGaps(trial_, me)) displacements.input = memory_->input.places;
+    if (hasOutputGaps(trial_, me)) displacements.output = memory_->output.places;
     work_ = callWithDisplacements(communicator_, std::move(request), options, displacements);
 }
 

@@ -20,8 +20,8 @@ struct Trial {
     std::size_t count = 0;                                ///< elements of each block
     std::vector<std::size_t> each = {};                   ///< instead: of the block of each rank
     std::vector<std::vector<std::size_t>> exchange = {};  ///< instead, all-to-all: [from][to]
-    /// Elements before, between and after the blocks of an all-gather's output and of an
-    /// all-to-all; the blocks then lie in falling order. 0: packed.
+    /// Elements before, between and after the blocks of an all-gather's output, of the root's in
+    /// gather and scatter, and of an all-to-all; the blocks then lie in falling order. 0: packed.
     std::size_t gap = 0;
     bool isMapped = false;
     bool isInPlace = false;
