@@ -1,4 +1,4 @@
-#include <algorithm>
+#include <optional>
 
 #include "comm/capi/handles.hpp"
 #include "comm/communicator/packing.hpp"
@@ -14,25 +14,68 @@ Status checkHandle(isthmusComm_t comm) {
     return {};
 }
 
-CallRequest requestOf(Collective collective, const void* send, void* receive, std::size_t count,
-                      isthmusDataType_t type) {
+/// A collective as its caller asked for it; it can be started again and again.
+struct Call {
     CallRequest request;
-    request.collective = collective;
-    request.type = static_cast<DataType>(type);
-    request.input = static_cast<const std::byte*>(send);
-    request.output = static_cast<std::byte*>(receive);
-    request.counts.uniform = count;
-    return request;
+    int type = 0;
+    int op = static_cast<int>(ReduceOp::kSum);
+    Displacements displacements{};
+    std::optional<double> factor{};  ///< of the input, before it is summed
+};
+
+Call callOf(Collective collective, const void* send, void* receive, std::size_t count,
+            isthmusDataType_t type) {
+    Call call;
+    call.request.collective = collective;
+    call.request.input = static_cast<const std::byte*>(send);
+    call.request.output = static_cast<std::byte*>(receive);
+    call.request.counts.uniform = count;
+    call.type = static_cast<int>(type);
+    return call;
 }
 
-isthmusResult_t run(CallRequest request, isthmusComm_t comm, const isthmusCallOptions_t* options,
-                    isthmusRequest_t* call, const Displacements& displacements = {}) {
-    if (Status status = checkHandle(comm); !status.ok()) return resultOf(status);
+/// Gives numbers of the header their meaning.
+Status understand(Call& call, isthmusComm_t comm) {
+    const std::string title = std::string(nameOf(call.request.collective)) + ": ";
+    if (call.type < 0 || call.type >= kDataTypes)
+        return Status::invalidArgument(title + "unknown data type " + std::to_string(call.type));
+    call.request.type = static_cast<DataType>(call.type);
+    if (const auto premultiplied = comm->premulSums.find(call.op)) {
+        if (premultiplied->type != call.request.type) {
+            return Status::invalidArgument(title + "this premul_sum is of " +
+                                           std::string(nameOf(premultiplied->type)) + ", not of " +
+                                           std::string(nameOf(call.request.type)));
+        }
+        call.factor = premultiplied->factor;
+        return {};
+    }
+    if (call.op < 0 || call.op >= kReduceOps)
+        return Status::invalidArgument(title + "unknown reduction " + std::to_string(call.op));
+    call.request.op = static_cast<ReduceOp>(call.op);
+    return {};
+}
+
+std::shared_ptr<Work> start(Communicator& communicator, Call call, const CallOptions& options) {
+    return call.factor.has_value()
+               ? callPremultiplied(communicator, std::move(call.request), options, *call.factor)
+               : callWithDisplacements(communicator, std::move(call.request), options,
+                                       call.displacements);
+}
+
+isthmusResult_t run(Call call, isthmusComm_t comm, const isthmusCallOptions_t* options,
+                    isthmusRequest_t* request) {
+    Status status = checkHandle(comm);
+    if (status.ok()) status = understand(call, comm);
+    if (!status.ok()) return resultOf(status);
     Communicator& communicator = *comm->communicator;
-    const bool isBlocking = call == nullptr && !isGrouping();
-    auto work = callWithDisplacements(communicator, std::move(request),
-                                      optionsOf(options, isBlocking), displacements);
-    return deliver(comm, std::move(work), call, nullptr);
+    const CallOptions how = optionsOf(options, request == nullptr && !isGrouping());
+    if (!isPersistent(options))
+        return deliver(comm, start(communicator, std::move(call), how), request, nullptr);
+    status = communicator.prepare(call.request, how);
+    if (!status.ok()) return resultOf(status);
+    return deliverInactive(
+        comm, [&communicator, call, how] { return start(communicator, call, how); }, request,
+        nullptr);
 }
 
 std::vector<std::size_t> copyOf(const std::size_t* values, isthmusComm_t comm) {
@@ -50,16 +93,16 @@ std::vector<std::size_t> copyAtRoot(const std::size_t* values, int root, isthmus
 isthmusResult_t isthmusAllReduce(const void* sendbuff, void* recvbuff, size_t count,
                                  isthmusDataType_t datatype, isthmusRedOp_t op, isthmusComm_t comm,
                                  const isthmusCallOptions_t* options, isthmusRequest_t* request) {
-    CallRequest call = requestOf(Collective::kAllReduce, sendbuff, recvbuff, count, datatype);
-    call.op = static_cast<ReduceOp>(op);
+    Call call = callOf(Collective::kAllReduce, sendbuff, recvbuff, count, datatype);
+    call.op = static_cast<int>(op);
     return run(std::move(call), comm, options, request);
 }
 
 isthmusResult_t isthmusBroadcast(const void* sendbuff, void* recvbuff, size_t count,
                                  isthmusDataType_t datatype, int root, isthmusComm_t comm,
                                  const isthmusCallOptions_t* options, isthmusRequest_t* request) {
-    CallRequest call = requestOf(Collective::kBroadcast, sendbuff, recvbuff, count, datatype);
-    call.root = root;
+    Call call = callOf(Collective::kBroadcast, sendbuff, recvbuff, count, datatype);
+    call.request.root = root;
     return run(std::move(call), comm, options, request);
 }
 
@@ -67,16 +110,16 @@ isthmusResult_t isthmusReduce(const void* sendbuff, void* recvbuff, size_t count
                               isthmusDataType_t datatype, isthmusRedOp_t op, int root,
                               isthmusComm_t comm, const isthmusCallOptions_t* options,
                               isthmusRequest_t* request) {
-    CallRequest call = requestOf(Collective::kReduce, sendbuff, recvbuff, count, datatype);
-    call.op = static_cast<ReduceOp>(op);
-    call.root = root;
+    Call call = callOf(Collective::kReduce, sendbuff, recvbuff, count, datatype);
+    call.op = static_cast<int>(op);
+    call.request.root = root;
     return run(std::move(call), comm, options, request);
 }
 
 isthmusResult_t isthmusAllGather(const void* sendbuff, void* recvbuff, size_t sendcount,
                                  isthmusDataType_t datatype, isthmusComm_t comm,
                                  const isthmusCallOptions_t* options, isthmusRequest_t* request) {
-    return run(requestOf(Collective::kAllGather, sendbuff, recvbuff, sendcount, datatype), comm,
+    return run(callOf(Collective::kAllGather, sendbuff, recvbuff, sendcount, datatype), comm,
                options, request);
 }
 
@@ -84,58 +127,59 @@ isthmusResult_t isthmusReduceScatter(const void* sendbuff, void* recvbuff, size_
                                      isthmusDataType_t datatype, isthmusRedOp_t op,
                                      isthmusComm_t comm, const isthmusCallOptions_t* options,
                                      isthmusRequest_t* request) {
-    CallRequest call =
-        requestOf(Collective::kReduceScatter, sendbuff, recvbuff, recvcount, datatype);
-    call.op = static_cast<ReduceOp>(op);
+    Call call = callOf(Collective::kReduceScatter, sendbuff, recvbuff, recvcount, datatype);
+    call.op = static_cast<int>(op);
     return run(std::move(call), comm, options, request);
 }
 
 isthmusResult_t isthmusAlltoAll(const void* sendbuff, void* recvbuff, size_t count,
                                 isthmusDataType_t datatype, isthmusComm_t comm,
                                 const isthmusCallOptions_t* options, isthmusRequest_t* request) {
-    return run(requestOf(Collective::kAllToAll, sendbuff, recvbuff, count, datatype), comm, options,
+    return run(callOf(Collective::kAllToAll, sendbuff, recvbuff, count, datatype), comm, options,
                request);
 }
 
 isthmusResult_t isthmusGather(const void* sendbuff, void* recvbuff, size_t count,
                               isthmusDataType_t datatype, int root, isthmusComm_t comm,
                               const isthmusCallOptions_t* options, isthmusRequest_t* request) {
-    CallRequest call = requestOf(Collective::kGather, sendbuff, recvbuff, count, datatype);
-    call.root = root;
+    Call call = callOf(Collective::kGather, sendbuff, recvbuff, count, datatype);
+    call.request.root = root;
     return run(std::move(call), comm, options, request);
 }
 
 isthmusResult_t isthmusScatter(const void* sendbuff, void* recvbuff, size_t count,
                                isthmusDataType_t datatype, int root, isthmusComm_t comm,
                                const isthmusCallOptions_t* options, isthmusRequest_t* request) {
-    CallRequest call = requestOf(Collective::kScatter, sendbuff, recvbuff, count, datatype);
-    call.root = root;
+    Call call = callOf(Collective::kScatter, sendbuff, recvbuff, count, datatype);
+    call.request.root = root;
     return run(std::move(call), comm, options, request);
 }
 
 isthmusResult_t isthmusBarrier(isthmusComm_t comm, const isthmusCallOptions_t* options,
                                isthmusRequest_t* request) {
-    return run(CallRequest(), comm, options, request);
+    return run(callOf(Collective::kBarrier, nullptr, nullptr, 0, isthmusUint8), comm, options,
+               request);
 }
 
 namespace {
 
 /// The v-forms of one count for each rank; `mine` is what this rank says about its own block.
-isthmusResult_t runWithCounts(CallRequest call, const std::size_t* counts, const char* countsName,
+isthmusResult_t runWithCounts(Call call, const std::size_t* counts, const char* countsName,
                               std::size_t mine, const char* mineName, isthmusComm_t comm,
                               const isthmusCallOptions_t* options, isthmusRequest_t* request,
-                              const Displacements& displacements) {
-    const std::string title = std::string(nameOf(call.collective)) + ": ";
+                              Displacements displacements) {
+    const std::string title = std::string(nameOf(call.request.collective)) + ": ";
     if (counts == nullptr)
         return resultOf(Status::invalidArgument(title + countsName + " is null"));
     const auto me = static_cast<std::size_t>(comm->communicator->rank());
-    call.counts.each = copyOf(counts, comm);
+    call.request.counts.each = copyOf(counts, comm);
     if (mine != counts[me]) {
         return resultOf(Status::invalidArgument(title + mineName + " " + std::to_string(mine) +
                                                 " is not " + countsName + "[" + std::to_string(me) +
                                                 "] = " + std::to_string(counts[me])));
     }
-    return run(std::move(call), comm, options, request, displacements);
+    call.displacements = std::move(displacements);
+    return run(std::move(call), comm, options, request);
 }
 
 }  // namespace
@@ -145,7 +189,7 @@ isthmusResult_t isthmusAllGatherV(const void* sendbuff, size_t sendcount, void* 
                                   isthmusDataType_t datatype, isthmusComm_t comm,
                                   const isthmusCallOptions_t* options, isthmusRequest_t* request) {
     if (Status status = checkHandle(comm); !status.ok()) return resultOf(status);
-    return runWithCounts(requestOf(Collective::kAllGather, sendbuff, recvbuff, 0, datatype),
+    return runWithCounts(callOf(Collective::kAllGather, sendbuff, recvbuff, 0, datatype),
                          recvcounts, "recvcounts", sendcount, "sendcount", comm, options, request,
                          {{}, copyOf(displs, comm)});
 }
@@ -155,8 +199,8 @@ isthmusResult_t isthmusGatherV(const void* sendbuff, size_t sendcount, void* rec
                                isthmusDataType_t datatype, int root, isthmusComm_t comm,
                                const isthmusCallOptions_t* options, isthmusRequest_t* request) {
     if (Status status = checkHandle(comm); !status.ok()) return resultOf(status);
-    CallRequest call = requestOf(Collective::kGather, sendbuff, recvbuff, 0, datatype);
-    call.root = root;
+    Call call = callOf(Collective::kGather, sendbuff, recvbuff, 0, datatype);
+    call.request.root = root;
     return runWithCounts(std::move(call), recvcounts, "recvcounts", sendcount, "sendcount", comm,
                          options, request, {{}, copyAtRoot(displs, root, comm)});
 }
@@ -166,8 +210,8 @@ isthmusResult_t isthmusScatterV(const void* sendbuff, const size_t* sendcounts,
                                 isthmusDataType_t datatype, int root, isthmusComm_t comm,
                                 const isthmusCallOptions_t* options, isthmusRequest_t* request) {
     if (Status status = checkHandle(comm); !status.ok()) return resultOf(status);
-    CallRequest call = requestOf(Collective::kScatter, sendbuff, recvbuff, 0, datatype);
-    call.root = root;
+    Call call = callOf(Collective::kScatter, sendbuff, recvbuff, 0, datatype);
+    call.request.root = root;
     return runWithCounts(std::move(call), sendcounts, "sendcounts", recvcount, "recvcount", comm,
                          options, request, {copyAtRoot(displs, root, comm), {}});
 }
@@ -180,9 +224,9 @@ isthmusResult_t isthmusReduceScatterV(const void* sendbuff, void* recvbuff,
     if (Status status = checkHandle(comm); !status.ok()) return resultOf(status);
     if (recvcounts == nullptr)
         return resultOf(Status::invalidArgument("reduce_scatter: recvcounts is null"));
-    CallRequest call = requestOf(Collective::kReduceScatter, sendbuff, recvbuff, 0, datatype);
-    call.op = static_cast<ReduceOp>(op);
-    call.counts.each = copyOf(recvcounts, comm);
+    Call call = callOf(Collective::kReduceScatter, sendbuff, recvbuff, 0, datatype);
+    call.op = static_cast<int>(op);
+    call.request.counts.each = copyOf(recvcounts, comm);
     return run(std::move(call), comm, options, request);
 }
 
@@ -195,11 +239,11 @@ isthmusResult_t isthmusAlltoAllV(const void* sendbuff, const size_t* sendcounts,
     if (sendcounts == nullptr || recvcounts == nullptr) {
         return resultOf(Status::invalidArgument("all_to_all: sendcounts or recvcounts is null"));
     }
-    CallRequest call = requestOf(Collective::kAllToAll, sendbuff, recvbuff, 0, datatype);
-    call.counts.sent = copyOf(sendcounts, comm);
-    call.counts.received = copyOf(recvcounts, comm);
-    return run(std::move(call), comm, options, request,
-               {copyOf(sdispls, comm), copyOf(rdispls, comm)});
+    Call call = callOf(Collective::kAllToAll, sendbuff, recvbuff, 0, datatype);
+    call.request.counts.sent = copyOf(sendcounts, comm);
+    call.request.counts.received = copyOf(recvcounts, comm);
+    call.displacements = {copyOf(sdispls, comm), copyOf(rdispls, comm)};
+    return run(std::move(call), comm, options, request);
 }
 
 namespace {
@@ -209,7 +253,7 @@ isthmusResult_t transfer(PointToPointRequest request, isthmusDataType_t datatype
                          const isthmusCallOptions_t* options, isthmusRequest_t* call) {
     if (Status status = checkHandle(comm); !status.ok()) return resultOf(status);
     const auto type = static_cast<DataType>(datatype);
-    if (static_cast<int>(type) >= kDataTypes) {
+    if (static_cast<int>(datatype) < 0 || static_cast<int>(datatype) >= kDataTypes) {
         return resultOf(Status::invalidArgument("unknown data type " +
                                                 std::to_string(static_cast<int>(datatype))));
     }
@@ -221,9 +265,14 @@ isthmusResult_t transfer(PointToPointRequest request, isthmusDataType_t datatype
     }
     request.bytes = count * bytesOf(type);
     request.tag = static_cast<std::uint32_t>(tag);
-    const bool isBlocking = call == nullptr && !isGrouping();
-    auto work = comm->communicator->transfer(std::move(request), optionsOf(options, isBlocking));
-    return deliver(comm, std::move(work), call, source);
+    Communicator& communicator = *comm->communicator;
+    const CallOptions how = optionsOf(options, call == nullptr && !isGrouping());
+    if (!isPersistent(options))
+        return deliver(comm, communicator.transfer(std::move(request), how), call, source);
+    if (Status status = communicator.prepare(request, how); !status.ok()) return resultOf(status);
+    return deliverInactive(
+        comm, [&communicator, request, how] { return communicator.transfer(request, how); }, call,
+        source);
 }
 
 }  // namespace

@@ -109,3 +109,27 @@ isthmusResult_t isthmusEventFd(isthmusComm_t comm, int* fd) {
     *fd = *descriptor;
     return isthmusSuccess;
 }
+
+isthmusResult_t isthmusRedOpCreatePreMulSum(isthmusRedOp_t* op, void* scalar,
+                                            isthmusDataType_t datatype,
+                                            isthmusScalarResidence_t residence,
+                                            isthmusComm_t comm) {
+    if (Status status = checkHandle(comm, op); !status.ok()) return resultOf(status);
+    if (scalar == nullptr) return resultOf(Status::invalidArgument("the scalar is null"));
+    const int type = static_cast<int>(datatype);
+    if (type < 0 || type >= kDataTypes)
+        return resultOf(Status::invalidArgument("unknown data type " + std::to_string(type)));
+    if (residence != isthmusScalarHostImmediate) {
+        return resultOf(Status::unsupported(
+            "a scalar that is read while the call runs; isthmusScalarHostImmediate is served"));
+    }
+    const auto number = comm->premulSums.add(static_cast<DataType>(type), scalar);
+    if (!number.ok()) return resultOf(number.status());
+    *op = static_cast<isthmusRedOp_t>(*number);
+    return isthmusSuccess;
+}
+
+isthmusResult_t isthmusRedOpDestroy(isthmusRedOp_t op, isthmusComm_t comm) {
+    if (Status status = checkHandle(comm); !status.ok()) return resultOf(status);
+    return resultOf(comm->premulSums.remove(static_cast<int>(op)));
+}

@@ -2,19 +2,27 @@
 
 #include <isthmus/isthmus.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 
+#include "comm/capi/premul_sums.hpp"
 #include "comm/communicator/communicator.hpp"
+
+namespace isthmus {
+using StartCall = std::function<std::shared_ptr<Work>()>;
+}  // namespace isthmus
 
 struct isthmusComm {
     std::unique_ptr<isthmus::Communicator> communicator;
+    isthmus::PremulSums premulSums{};
 };
 
 struct isthmusRequest {
     isthmusComm_t comm = nullptr;
-    std::shared_ptr<isthmus::Work> work;
+    std::shared_ptr<isthmus::Work> work;  ///< null: a persistent one that is inactive
     int* source = nullptr;
+    isthmus::StartCall start{};  ///< of a persistent one
 };
 
 namespace isthmus {
@@ -24,12 +32,17 @@ isthmusResult_t resultOf(const Status& status);
 const char* lastErrorText();
 
 CallOptions optionsOf(const isthmusCallOptions_t* options, bool isBlocking);
+bool isPersistent(const isthmusCallOptions_t* options);
 CommunicatorConfig configOf(const isthmusConfig_t* config, int ranks);
 
 /// The end of every call: blocking ones give their result, others a request; inside a group it
 /// waits for the group's end.
 isthmusResult_t deliver(isthmusComm_t comm, std::shared_ptr<Work> work, isthmusRequest_t* request,
                         int* source);
+
+/// The end of a persistent call's making: an inactive request, for isthmusStart.
+isthmusResult_t deliverInactive(isthmusComm_t comm, StartCall start, isthmusRequest_t* request,
+                                int* source);
 
 /// True between isthmusGroupStart and isthmusGroupEnd of this thread: calls are started without
 /// waiting.

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <span>
 #include <vector>
 
 #include "comm/capi/handles.hpp"
@@ -15,13 +17,20 @@ struct Grouped {
 thread_local int groupDepth = 0;
 thread_local std::vector<Grouped> grouped;
 
+bool isActive(isthmusRequest_t request) {
+    return request != nullptr && request->work != nullptr;
+}
+
+/// Gives the result of a call that is done; of a request that has served its turn nothing is left.
 isthmusResult_t take(isthmusRequest_t* request) {
     isthmusRequest* const mine = *request;
-    *request = nullptr;
-    if (mine->source != nullptr && mine->work->status().ok()) *mine->source = mine->work->source();
-    const isthmusResult_t result = resultOf(mine->work->status());
-    delete mine;
-    return result;
+    const auto work = std::exchange(mine->work, nullptr);
+    if (mine->source != nullptr && work->status().ok()) *mine->source = work->source();
+    if (!mine->start) {
+        delete mine;
+        *request = nullptr;
+    }
+    return resultOf(work->status());
 }
 
 }  // namespace
@@ -56,6 +65,19 @@ isthmusResult_t deliver(isthmusComm_t comm, std::shared_ptr<Work> work, isthmusR
         return resultOf(work->status());
     *request = new isthmusRequest{comm, std::move(work), source};
     return isthmusSuccess;
+}
+
+isthmusResult_t deliverInactive(isthmusComm_t comm, StartCall start, isthmusRequest_t* request,
+                                int* source) {
+    if (request == nullptr)
+        return resultOf(Status::invalidArgument("a persistent call needs a request"));
+    *request = new isthmusRequest{comm, nullptr, source, std::move(start)};
+    return isthmusSuccess;
+}
+
+bool isPersistent(const isthmusCallOptions_t* options) {
+    return options != nullptr && options->size >= sizeof(isthmusCallOptions_t) &&
+           options->persistent != 0;
 }
 
 CallOptions optionsOf(const isthmusCallOptions_t* options, bool isBlocking) {
@@ -105,7 +127,7 @@ isthmusResult_t isthmusTest(isthmusRequest_t* request, int* done) {
         return resultOf(Status::invalidArgument("test: request or done is null"));
     }
     *done = 1;
-    if (*request == nullptr) return isthmusSuccess;
+    if (!isActive(*request)) return isthmusSuccess;
     if (!(*request)->work->isDone()) {
         (*request)->comm->communicator->engine().poll();
         *done = (*request)->work->isDone() ? 1 : 0;
@@ -115,7 +137,7 @@ isthmusResult_t isthmusTest(isthmusRequest_t* request, int* done) {
 
 isthmusResult_t isthmusWait(isthmusRequest_t* request, int64_t timeout_ms) {
     if (request == nullptr) return resultOf(Status::invalidArgument("wait: request is null"));
-    if (*request == nullptr) return isthmusSuccess;
+    if (!isActive(*request)) return isthmusSuccess;
     const Work& work = *(*request)->work;
     if (timeout_ms == 0 && !work.isDone()) {
         return resultOf(Status::timeout("not done yet"));
@@ -141,11 +163,72 @@ isthmusResult_t isthmusWaitAll(size_t requests, isthmusRequest_t* array, int64_t
     return first;
 }
 
+isthmusResult_t isthmusWaitAny(size_t requests, isthmusRequest_t* array, size_t* index,
+                               int64_t timeout_ms) {
+    if (index == nullptr || (requests > 0 && array == nullptr))
+        return resultOf(Status::invalidArgument("wait any: array or index is null"));
+    *index = ISTHMUS_UNDEFINED;
+    const std::span<isthmusRequest_t> all(array, requests);
+    const auto first = std::find_if(all.begin(), all.end(), isActive);
+    if (first == all.end()) return isthmusSuccess;
+    // Any of them: what drives is the process's.
+    Communicator& communicator = *(*first)->comm->communicator;
+    auto found = all.end();
+    const auto look = [&] {
+        found = std::find_if(first, all.end(), [](isthmusRequest_t request) {
+            return isActive(request) && request->work->isDone();
+        });
+        return found != all.end();
+    };
+    if (!look()) {
+        if (timeout_ms == 0) communicator.engine().poll();
+        const Status waited =
+            timeout_ms == 0
+                ? Status::timeout("none is done yet")
+                : communicator.waitUntil(
+                      look, std::chrono::milliseconds(std::max<int64_t>(timeout_ms, 0)));
+        if (!look()) return resultOf(waited);
+    }
+    *index = static_cast<size_t>(found - all.begin());
+    return take(&*found);
+}
+
+isthmusResult_t isthmusCancel(isthmusRequest_t request) {
+    if (!isActive(request))
+        return resultOf(Status::invalidArgument("cancel: there is no call to cancel"));
+    return resultOf(request->comm->communicator->cancel(*request->work));
+}
+
+isthmusResult_t isthmusStart(isthmusRequest_t request) {
+    if (request == nullptr || !request->start)
+        return resultOf(Status::invalidArgument("start: the request is not persistent"));
+    if (request->work != nullptr) {
+        return resultOf(Status::invalidArgument(
+            "start: the call was started before and has not been waited for"));
+    }
+    auto work = request->start();
+    // As where calls begin: wrong arguments start nothing.
+    if (work->isDone() && work->status().code() == Status::Code::kInvalidArgument)
+        return resultOf(work->status());
+    request->work = std::move(work);
+    return isthmusSuccess;
+}
+
+isthmusResult_t isthmusStartAll(size_t requests, isthmusRequest_t* array) {
+    for (size_t i = 0; i < requests; ++i) {
+        if (const isthmusResult_t result = isthmusStart(array[i]); result != isthmusSuccess)
+            return result;
+    }
+    return isthmusSuccess;
+}
+
 isthmusResult_t isthmusOnComplete(isthmusRequest_t request, isthmusCallback callback,
                                   void* context) {
     if (request == nullptr || callback == nullptr) {
         return resultOf(Status::invalidArgument("on complete: request or callback is null"));
     }
+    if (!isActive(request))
+        return resultOf(Status::invalidArgument("on complete: the request is not started"));
     Work* const work = request->work.get();
     int* const source = request->source;
     work->onComplete([work, source, callback, context](const Status& status) {

@@ -136,19 +136,45 @@ Status Communicator::close() {
 }
 
 Status Communicator::prepare(CallRequest& request, const CallOptions& options) {
+    const auto isChecked = [&] {
+        if (Engine::isForked()) return afterFork();
+        if (options.isBlocking && runtime_.engine().isOnThisThread()) return insideCallback();
+        ISTHMUS_TRY(checkCall(request, me_, ranks_));
+        return connect();
+    };
+    Status status = isChecked();
+    if (status.ok()) {
+        fillIn(request, options);
+        status = choosePlans(request, options.algorithm);
+    }
+    return status.ok() ? status : status.within("\"" + config_.name + "\"");
+}
+
+Status Communicator::choosePlans(CallRequest& request, const std::string& algorithm) {
+    if (request.prepared != nullptr) return {};  // it is started again
+    const std::lock_guard lock(mutex_);
+    auto prepared = plans_->prepare(request, algorithm);
+    if (!prepared.ok()) return prepared.status();
+    request.prepared = std::move(*prepared);
+    return {};
+}
+
+Status Communicator::prepare(PointToPointRequest& request, const CallOptions& options) {
     if (Engine::isForked()) return afterFork();
     if (options.isBlocking && runtime_.engine().isOnThisThread()) return insideCallback();
-    ISTHMUS_TRY(checkCall(request, me_, ranks_));
-    ISTHMUS_TRY(connect());
+    Status status = checkTransfer(request, me_, ranks_);
+    if (status.ok()) status = connect();
+    if (!status.ok()) return status.within("\"" + config_.name + "\"");
+    fillIn(request, options);
+    return {};
+}
+
+template <typename Request>
+void Communicator::fillIn(Request& request, const CallOptions& options) {
     request.limit = options.timeout.count() > 0 ? options.timeout : config_.timeout;
     request.deadline = runtime_.engine().now() + request.limit;
     request.priority = std::clamp(options.priority, 0, 7);
     request.name = options.name;
-    const std::lock_guard lock(mutex_);
-    auto prepared = plans_->prepare(request, options.algorithm);
-    if (!prepared.ok()) return prepared.status();
-    request.prepared = std::move(*prepared);
-    return {};
 }
 
 void Communicator::start(const std::function<void()>& begin, const Work& work, bool isBlocking,
@@ -163,9 +189,7 @@ void Communicator::start(const std::function<void()>& begin, const Work& work, b
 }
 
 std::shared_ptr<Work> Communicator::call(CallRequest request, const CallOptions& options) {
-    if (Status status = prepare(request, options); !status.ok()) {
-        return doneWith(status.within("\"" + config_.name + "\""));
-    }
+    if (Status status = prepare(request, options); !status.ok()) return doneWith(std::move(status));
     auto work = std::make_shared<Work>();
     request.work = work;
     tellEvent(*work);
@@ -179,15 +203,7 @@ std::shared_ptr<Work> Communicator::call(CallRequest request, const CallOptions&
 
 std::shared_ptr<Work> Communicator::transfer(PointToPointRequest request,
                                              const CallOptions& options) {
-    if (Engine::isForked()) return doneWith(afterFork());
-    if (options.isBlocking && runtime_.engine().isOnThisThread()) return doneWith(insideCallback());
-    Status status = checkTransfer(request, me_, ranks_);
-    if (status.ok()) status = connect();
-    if (!status.ok()) return doneWith(status.within("\"" + config_.name + "\""));
-    request.limit = options.timeout.count() > 0 ? options.timeout : config_.timeout;
-    request.deadline = runtime_.engine().now() + request.limit;
-    request.priority = std::clamp(options.priority, 0, 7);
-    request.name = options.name;
+    if (Status status = prepare(request, options); !status.ok()) return doneWith(std::move(status));
     auto work = std::make_shared<Work>();
     request.work = work;
     tellEvent(*work);
@@ -203,13 +219,27 @@ std::shared_ptr<Work> Communicator::transfer(PointToPointRequest request,
 
 Status Communicator::wait(const Work& work, std::chrono::milliseconds limit) {
     if (work.isDone()) return work.status();
+    Status waited = waitUntil([&work] { return work.isDone(); }, limit);
+    return work.isDone() ? work.status() : waited;
+}
+
+Status Communicator::waitUntil(const std::function<bool()>& isOver,
+                               std::chrono::milliseconds limit) {
     if (Engine::isForked()) return afterFork();
     Engine& engine = runtime_.engine();
     if (engine.isOnThisThread()) return insideCallback();
     const Time until = limit.count() > 0 ? engine.now() + limit : Time::max();
-    if (engine.wait(work, until)) return work.status();
+    if (engine.waitUntil(isOver, until)) return {};
     return Status::timeout("not done after " + std::to_string(limit.count()) +
                            " ms of waiting; the call goes on until its own deadline");
+}
+
+Status Communicator::cancel(const Work& work) {
+    if (Engine::isForked()) return afterFork();
+    if (work.isDone()) return Status::invalidArgument("cancel: the call is over");
+    Status outcome;
+    runtime_.engine().withToken([&] { outcome = membership_->pointToPoint().cancel(work); });
+    return outcome;
 }
 
 void Communicator::abort(const Status& why) {

@@ -67,9 +67,21 @@ public:
     std::shared_ptr<Work> call(CallRequest request, const CallOptions& options);
     std::shared_ptr<Work> transfer(PointToPointRequest request, const CallOptions& options);
 
+    /// What call() and transfer() do first: find what is wrong, connect, choose the plans. Requests
+    /// that went through it can be started again and again, with the same plans.
+    Status prepare(CallRequest& request, const CallOptions& options);
+    Status prepare(PointToPointRequest& request, const CallOptions& options);
+
     /// Waits as the engine's driver. kTimeout after `limit` (the work goes on); zero or less: the
     /// work's own deadline.
     Status wait(const Work& work, std::chrono::milliseconds limit);
+
+    /// The same for any condition that calls bring about; `isOver` is asked on this thread.
+    Status waitUntil(const std::function<bool()>& isOver, std::chrono::milliseconds limit);
+
+    /// Takes back a receive that has not begun; its work ends with kAborted. kInvalidArgument for
+    /// any other call: the other ranks count on it.
+    Status cancel(const Work& work);
 
     /// The first cause wins; every rank is told.
     void abort(const Status& why);
@@ -88,7 +100,9 @@ public:
 private:
     Communicator(Runtime& runtime, std::unique_ptr<Exchanger> exchanger, Rank me, int ranks,
                  CommunicatorConfig config);
-    Status prepare(CallRequest& request, const CallOptions& options);
+    Status choosePlans(CallRequest& request, const std::string& algorithm);
+    template <typename Request>
+    void fillIn(Request& request, const CallOptions& options);
     void start(const std::function<void()>& begin, const Work& work, bool isBlocking, Time until);
     void tellEvent(Work& work);
     std::unique_ptr<Exchanger> exchangerOverThis();

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "comm/communicator/call_check.hpp"
+#include "comm/reduce/reducer.hpp"
 
 namespace isthmus {
 
@@ -86,6 +87,32 @@ std::shared_ptr<Work> callWithDisplacements(Communicator& communicator, CallRequ
     });
     if (options.isBlocking) (void)communicator.wait(*outer, std::chrono::milliseconds(0)).ok();
     return outer;
+}
+
+std::shared_ptr<Work> callPremultiplied(Communicator& communicator, CallRequest request,
+                                        const CallOptions& options, double factor) {
+    // A call that is refused has changed nothing.
+    if (!communicator.prepare(request, options).ok())
+        return communicator.call(std::move(request), options);
+    request.isPremultiplied = true;
+    std::size_t elements = request.counts.uniform;
+    if (request.collective == Collective::kReduceScatter) {
+        const auto& each = request.counts.each;
+        elements =
+            each.empty() ? elements * static_cast<std::size_t>(communicator.ranks()) : sumOf(each);
+    }
+    auto copy = std::make_shared<std::vector<std::byte>>();
+    std::byte* scaled = request.output;
+    if (request.collective != Collective::kAllReduce) {
+        copy->resize(elements * bytesOf(request.type));
+        scaled = copy->data();
+    }
+    const void* const source = request.input;
+    reduce(request.type, ReduceOp::kSum, scaled, {&source, 1}, elements, factor);
+    request.input = scaled;
+    auto work = communicator.call(std::move(request), options);
+    work->onComplete([copy](const Status&) {});  // keeps it that long
+    return work;
 }
 
 }  // namespace isthmus

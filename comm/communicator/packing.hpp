@@ -19,4 +19,9 @@ std::shared_ptr<Work> callWithDisplacements(Communicator& communicator, CallRequ
                                             const CallOptions& options,
                                             const Displacements& displacements);
 
+/// Starts a sum of inputs that are multiplied by `factor` first, in a copy (an all-reduce: in its
+/// output). Ranks may have different factors.
+std::shared_ptr<Work> callPremultiplied(Communicator& communicator, CallRequest request,
+                                        const CallOptions& options, double factor);
+
 }  // namespace isthmus

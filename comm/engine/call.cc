@@ -4,6 +4,14 @@
 
 namespace isthmus {
 
+namespace {
+
+// CallFingerprint::flags
+constexpr unsigned kHasCounts = 1;
+constexpr unsigned kIsPremultiplied = 2;
+
+}  // namespace
+
 CallFingerprint CallRequest::fingerprint() const {
     CallFingerprint print;
     print.collective = static_cast<std::uint8_t>(collective);
@@ -11,7 +19,8 @@ CallFingerprint CallRequest::fingerprint() const {
     if (reduces(collective)) print.op = static_cast<std::uint8_t>(op);
     if (hasRoot(collective)) print.root = root;
     const bool hasCounts = !counts.each.empty() || !counts.sent.empty();
-    print.flags = hasCounts ? 1 : 0;
+    print.flags = static_cast<std::uint8_t>((hasCounts ? kHasCounts : 0) |
+                                            (isPremultiplied ? kIsPremultiplied : 0));
     print.elements = std::accumulate(counts.each.begin(), counts.each.end(), counts.uniform);
     print.planDigest = prepared ? prepared->digest : 0;
     return print;
@@ -25,10 +34,14 @@ std::string describe(const CallFingerprint& print) {
     std::string text(nameOf(collective));
     if (collective == Collective::kBarrier) return text;
     text += " " + std::string(nameOf(static_cast<DataType>(print.type)));
-    text += " x " + (print.flags != 0 && collective == Collective::kAllToAll
+    text += " x " + ((print.flags & kHasCounts) != 0 && collective == Collective::kAllToAll
                          ? "counts"
                          : std::to_string(print.elements));
-    if (reduces(collective)) text += " " + std::string(nameOf(static_cast<ReduceOp>(print.op)));
+    if (reduces(collective)) {
+        const bool isPremultiplied = (print.flags & kIsPremultiplied) != 0;
+        text += isPremultiplied ? " premul_sum"
+                                : " " + std::string(nameOf(static_cast<ReduceOp>(print.op)));
+    }
     if (hasRoot(collective)) text += " root " + std::to_string(print.root);
     return text;
 }

@@ -44,6 +44,7 @@ struct CallRequest {
     Collective collective = Collective::kBarrier;
     DataType type = DataType::kUint8;
     ReduceOp op = ReduceOp::kSum;
+    bool isPremultiplied = false;  ///< the input is the caller's times a factor of this rank
     Rank root = 0;
     const std::byte* input = nullptr;
     std::byte* output = nullptr;

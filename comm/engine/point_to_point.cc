@@ -104,6 +104,10 @@ bool PointToPoint::finish(Transfer& transfer) {
         return false;  // the group fails in a moment, with the root cause
     }
     Work& work = *transfer.request->work;
+    if (transfer.isCancelled) {
+        group_.engine().finish(work, transfer.outcome);
+        return true;
+    }
     work.setSource(transfer.peer);
     Status outcome = transfer.outcome;
     if (!outcome.ok() && group_.failure().ok()) {
@@ -133,6 +137,48 @@ bool PointToPoint::failOrphan(const Transfer& transfer, Time now) {
     const std::string who = transfer.peer >= 0 ? group_.nameOf(transfer.peer) + " has"
                                                : std::string("all other ranks have");
     group_.fail(Status::peerLost(title(*transfer.request) + ": " + who + " left the communicator"));
+    return true;
+}
+
+Status PointToPoint::cancel(const Work& work) {
+    const auto found = std::find_if(transfers_.begin(), transfers_.end(), [&](const auto& each) {
+        return each->request->work.get() == &work;
+    });
+    if (found == transfers_.end() || (*found)->request->isSend) {
+        return Status::invalidArgument(
+            "cancel: other ranks count on this call; receives can be cancelled, nothing else");
+    }
+    Transfer& transfer = **found;
+    if (transfer.isBack || (transfer.isPosted && !withdraw(transfer)))
+        return Status::invalidArgument("cancel: " + title(*transfer.request) + " has begun");
+    transfer.isPosted = transfer.isBack = transfer.isCancelled = true;
+    transfer.outcome = Status::aborted(title(*transfer.request) + " was cancelled");
+    return {};
+}
+
+// Later receives of its lane move up by one, since the n-th message meets the n-th of them. One
+// that has begun to get its message keeps this one where it is.
+bool PointToPoint::withdraw(Transfer& transfer) {
+    const auto endpointOf = [this](const Transfer& each) -> Endpoint& {
+        return *group_.member(each.peer).endpoint;
+    };
+    std::vector<Transfer*> taken;
+    for (auto it = transfers_.rbegin(); it != transfers_.rend(); ++it) {
+        Transfer& each = **it;
+        const bool isOfLane = each.isPosted && !each.isBack && !each.request->isSend &&
+                              each.peer == transfer.peer &&
+                              each.request->tag == transfer.request->tag &&
+                              each.tag.sequence >= transfer.tag.sequence;
+        if (!isOfLane) continue;
+        if (!endpointOf(each).withdraw(each)) {
+            for (Transfer* other : taken) endpointOf(*other).postRecv(*other);
+            return false;
+        }
+        taken.push_back(&each);
+    }
+    received_[{transfer.peer, transfer.request->tag}] = transfer.tag.sequence;
+    for (Transfer* each : taken)
+        each->isPosted = false;  // progress() binds the rest anew, in order
     return true;
 }
 

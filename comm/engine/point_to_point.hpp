@@ -21,6 +21,9 @@ public:
     explicit PointToPoint(Membership& group) : group_(group) {}
 
     void submit(std::unique_ptr<PointToPointRequest> request);
+    /// Takes the receive of `work` out, as if it had never been; the work fails with kAborted soon.
+    /// kInvalidArgument when it has begun, or is something else. Engine thread only.
+    Status cancel(const Work& work);
     bool progress(Time now);
     bool isIdle() const { return transfers_.empty(); }
     Time nextDeadline() const;
@@ -36,6 +39,7 @@ private:
         bool isPosted = false;
         bool isMet = false;  ///< a receive whose message was here when it was posted
         bool isBack = false;
+        bool isCancelled = false;
         Status outcome;
     };
     using Lane = std::pair<Rank, std::uint32_t>;  ///< peer and tag
@@ -46,6 +50,7 @@ private:
     bool finish(Transfer& transfer);
     Time orphanedAt(const Transfer& transfer) const;
     bool failOrphan(const Transfer& transfer, Time now);
+    bool withdraw(Transfer& transfer);
     void deliverToSelf();
     std::string title(const PointToPointRequest& request) const;
 

@@ -49,6 +49,7 @@ public:
     void postSend(Operation& operation) override;
     void postRecv(Operation& operation) override;
     void cancel(std::uint64_t communicator, const Status& why) override;
+    bool withdraw(Operation& receive) override;
     void sendControl(std::span<const std::byte> message) override;
     bool isAnnounced(const MessageTag& tag) const override;
     State state() const override { return state_; }
@@ -119,6 +120,7 @@ private:
     void claim(Operation& operation, Unexpected& message);
     bool isCancelled(std::uint64_t communicator) const { return cancelled_.contains(communicator); }
     void announce(const FrameHeader& header);
+    void grant(Operation& operation);
     void tellCredit();
 
     void finish(Operation& operation, const Status& status);

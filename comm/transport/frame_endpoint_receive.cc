@@ -29,6 +29,7 @@ void copyIn(const std::vector<std::byte>& payload, const Operation& to) {
 
 void FrameEndpoint::postRecv(Operation& operation) {
     operation.moved = 0;
+    operation.isGranted = false;
     const auto found = unexpected_.find(operation.tag);
     if (found != unexpected_.end() && found->second.isWhole) {
         claim(operation, found->second);
@@ -49,7 +50,22 @@ void FrameEndpoint::postRecv(Operation& operation) {
         }
     }
     receives_.insert(operation);
-    if (isRequested || bytes > limits_.eagerBytes) queueAnswer(FrameKind::kGrant, operation);
+    if (isRequested || bytes > limits_.eagerBytes) grant(operation);
+}
+
+void FrameEndpoint::grant(Operation& operation) {
+    operation.isGranted = true;
+    queueAnswer(FrameKind::kGrant, operation);
+}
+
+bool FrameEndpoint::withdraw(Operation& receive) {
+    // unexpected_: its payload is arriving.
+    if (receive.isGranted || inbound_ == &receive || unexpected_.contains(receive.tag) ||
+        receives_.find(receive.tag) != &receive) {
+        return false;
+    }
+    receives_.take(receive.tag);
+    return true;
 }
 
 /// Gives a message that came before its receive to `operation`.
@@ -203,7 +219,7 @@ Status FrameEndpoint::takeRequest(const FrameHeader& header) {
             queueAnswer(FrameKind::kSendRefused, *operation);
             mismatch(*operation, header.messageBytes);
         } else if (bytes <= limits_.eagerBytes) {
-            queueAnswer(FrameKind::kGrant, *operation);
+            grant(*operation);
         }  // else the grant left when the receive was posted
         return {};
     }

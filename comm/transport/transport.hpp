@@ -71,6 +71,7 @@ struct Operation {
 
     Operation* next = nullptr;  ///< the endpoint's while posted
     std::uint64_t moved = 0;    ///< bytes so far; for messages about a stuck call
+    bool isGranted = false;     ///< a receive whose sender was told that it may write
 };
 
 class Endpoint;
@@ -120,6 +121,10 @@ public:
     /// messages of it that wait here. The memory is free after that even if a frame was half sent
     /// or half received.
     virtual void cancel(std::uint64_t communicator, const Status& why) = 0;
+
+    /// Takes a posted receive back: true, and it never completes. False when its message has begun
+    /// to arrive, or its sender was told to write it.
+    virtual bool withdraw(Operation& receive) = 0;
 
     /// Queues a small message (<= 4096 bytes) for the peer's TransportListener::control. Bytes are
     /// copied.

@@ -40,8 +40,10 @@ PUBLIC_HEADERS = {
     "memory.hpp": 0,
     "options.hpp": 0,
     "work.hpp": 7,
+    "blocks.hpp": 0,
     "collective.hpp": 7,
     "communicator.hpp": 7,
+    "premul_sum.hpp": 7,
 }
 
 # Two siblings that DESIGN.md itself lets meet: the simulator and the proofs run catalogue entries.

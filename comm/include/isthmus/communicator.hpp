@@ -14,6 +14,7 @@
 #include <isthmus/collective.hpp>
 #include <isthmus/memory.hpp>
 #include <isthmus/options.hpp>
+#include <isthmus/premul_sum.hpp>
 #include <isthmus/status.hpp>
 #include <isthmus/store.hpp>
 #include <isthmus/types.hpp>
@@ -110,6 +111,12 @@ public:
 
     /// The same calls, ended when they return.
     Collectives<Status> blocking() const { return {handle_.get(), rank_, ranks_}; }
+
+    /// An operation for calls here; see PremulSum.
+    template <Element T>
+    Result<PremulSum> premulSum(T factor) const {
+        return PremulSum::make(handle_.get(), factor);
+    }
 
     /// Splits: ranks of one `color` >= 0 form a Communicator ordered by (key, rank). Collective
     /// here. Empty for a color below 0.

@@ -38,7 +38,7 @@ typedef enum {
     isthmusMismatch = 2,        /* ranks disagree on the call */
     isthmusTimeout = 3,         /* a deadline passed */
     isthmusPeerLost = 4,        /* a process or its connection is gone */
-    isthmusAborted = 5,         /* this rank or another gave up the communicator */
+    isthmusAborted = 5,         /* this rank or another gave up the communicator, or the receive */
     isthmusConfiguration = 6,   /* environment, options or authentication are wrong */
     isthmusResource = 7,        /* memory, space or descriptors ran out */
     isthmusUnsupported = 8,     /* a valid wish that this build or machine cannot serve */
@@ -78,7 +78,8 @@ typedef enum {
     isthmusAvg = 4, /* floating and complex types only */
     isthmusBand = 5,
     isthmusBor = 6,
-    isthmusBxor = 7
+    isthmusBxor = 7,
+    isthmusMaxRedOp = 0x7fffffff /* room for operations made by isthmusRedOpCreatePreMulSum */
 } isthmusRedOp_t;
 
 typedef struct isthmusComm* isthmusComm_t;
@@ -109,9 +110,10 @@ typedef struct {
     int priority;          /* 0 (first) to 7 (last); orders sending only */
     const char* name;      /* for messages; copied */
     const char* algorithm; /* one of `isthmus explain`, the same on all ranks; NULL: chosen */
+    int persistent;        /* 1: only prepare; the request is inactive until isthmusStart */
 } isthmusCallOptions_t;
 /* clang-format off */
-#define ISTHMUS_CALL_OPTIONS_INITIALIZER {sizeof(isthmusCallOptions_t), 0, 0, NULL, NULL}
+#define ISTHMUS_CALL_OPTIONS_INITIALIZER {sizeof(isthmusCallOptions_t), 0, 0, NULL, NULL, 0}
 /* clang-format on */
 
 /* ---- version, errors ---- */
@@ -262,6 +264,19 @@ ISTHMUS_API isthmusResult_t isthmusScatterV(const void* sendbuff, const size_t* 
                                             isthmusComm_t comm, const isthmusCallOptions_t* options,
                                             isthmusRequest_t* request);
 
+/* ---- operations ----
+ * *op sums like isthmusSum after every rank has multiplied its own input by its own *scalar, a
+ * value of `datatype`: the type of the calls, floating and not complex. The products of 16-bit
+ * types are rounded once more. Residence as NCCL says it: the scalar is read here, so that only
+ * isthmusScalarHostImmediate can be served. Local; the op is of this communicator only. It may be
+ * destroyed once the last call with it has returned. */
+typedef enum { isthmusScalarDevice = 0, isthmusScalarHostImmediate = 1 } isthmusScalarResidence_t;
+ISTHMUS_API isthmusResult_t isthmusRedOpCreatePreMulSum(isthmusRedOp_t* op, void* scalar,
+                                                        isthmusDataType_t datatype,
+                                                        isthmusScalarResidence_t residence,
+                                                        isthmusComm_t comm);
+ISTHMUS_API isthmusResult_t isthmusRedOpDestroy(isthmusRedOp_t op, isthmusComm_t comm);
+
 /* ---- point to point ---- */
 #define ISTHMUS_ANY_SOURCE (-1)
 /* `tag` >= 0. A send meets the next receive of the same (source, tag); sizes must agree. Sends and
@@ -288,6 +303,27 @@ ISTHMUS_API isthmusResult_t isthmusTest(isthmusRequest_t* request, int* done);
 ISTHMUS_API isthmusResult_t isthmusWait(isthmusRequest_t* request, int64_t timeout_ms);
 ISTHMUS_API isthmusResult_t isthmusWaitAll(size_t requests, isthmusRequest_t* array,
                                            int64_t timeout_ms);
+/* Waits for one of them: *index is which, its result is returned, and it is NULL (a persistent one
+ * inactive) afterwards. ISTHMUS_UNDEFINED and success when all are NULL or inactive;
+ * ISTHMUS_UNDEFINED and isthmusTimeout after `timeout_ms`, as for Wait. */
+#define ISTHMUS_UNDEFINED ((size_t)-1)
+ISTHMUS_API isthmusResult_t isthmusWaitAny(size_t requests, isthmusRequest_t* array, size_t* index,
+                                           int64_t timeout_ms);
+/* Takes back a receive, as if it had never been called: Test and Wait then give isthmusAborted, and
+ * the next receive of its (source, tag) gets the next message. isthmusInvalidArgument, and the
+ * receive goes on, when it "has begun": its message has arrived or is arriving, or its sender was
+ * told to write it (of more than 32 KiB a named source is told at once, from any source only when
+ * announced). No other call can be cancelled: peers count on it from the moment of the call, and
+ * one rank's leaving out a collective would shift the order of all that follow (MPI forbids it
+ * too). */
+ISTHMUS_API isthmusResult_t isthmusCancel(isthmusRequest_t request);
+/* Persistent calls, as MPI-4's: any call with options->persistent and a request only checks its
+ * arguments and chooses its plan. Start runs it, with what is in its buffers then; on all ranks in
+ * the same order with the other calls. Test and Wait make it inactive again (done at once while it
+ * is), never NULL; isthmusRequestFree ends it. isthmusInvalidArgument: not persistent, or started
+ * and not waited for. Timeouts count from Start. StartAll starts in the order of the array. */
+ISTHMUS_API isthmusResult_t isthmusStart(isthmusRequest_t request);
+ISTHMUS_API isthmusResult_t isthmusStartAll(size_t requests, isthmusRequest_t* array);
 /* Runs `callback` once on the library's thread when the call is done (or at once on this one if it
  * already is). `text` is valid during the callback only. The callback must not wait for calls. */
 typedef void (*isthmusCallback)(isthmusResult_t result, const char* text, void* context);

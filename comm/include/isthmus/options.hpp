@@ -27,7 +27,8 @@ struct CallOptions {
     std::chrono::milliseconds timeout{0};  ///< 0: the Communicator's
     int priority = 0;                      ///< 0 (first) to 7 (last); orders sending only
     std::string name{};                    ///< for messages
-    std::string algorithm{};  ///< a name that `isthmus explain` lists, equal on all ranks
+    std::string algorithm{};    ///< a name that `isthmus explain` lists, equal on all ranks
+    bool isPersistent = false;  ///< only prepare it; Work::start() runs it, again and again
 };
 
 /// How a Communicator is made. Zero and empty mean the defaults.
@@ -118,6 +119,7 @@ inline isthmusCallOptions_t toC(const CallOptions& options) {
     result.priority = options.priority;
     result.name = options.name.empty() ? nullptr : options.name.c_str();
     result.algorithm = options.algorithm.empty() ? nullptr : options.algorithm.c_str();
+    result.persistent = options.isPersistent ? 1 : 0;
     return result;
 }
 

@@ -59,6 +59,14 @@ public:
         return waitFor(limit.count() < 0 ? 0 : limit.count());
     }
 
+    /// Starts a persistent call once more, with what its buffers hold now. kInvalidArgument when it
+    /// is not persistent, or was started and has not been seen to end.
+    Status start() { return detail::statusOf(isthmusStart(request_)); }
+
+    /// Takes a receive back that has not begun: it ends with kAborted. kInvalidArgument, and the
+    /// call goes on, for any other.
+    Status cancel() { return detail::statusOf(isthmusCancel(request_)); }
+
     /// How the call ended, as far as test() or wait() saw it; success before.
     const Status& status() const { return status_; }
 
@@ -104,7 +112,9 @@ private:
     Status waitFor(std::int64_t limitMilliseconds) {
         if (request_ == nullptr) return status_;
         const Status status = detail::statusOf(isthmusWait(&request_, limitMilliseconds));
-        if (request_ == nullptr) status_ = status;
+        // A request that stays is a persistent one, or has outlasted the caller's own limit.
+        const bool isOver = request_ == nullptr || status.code() != Status::Code::kTimeout;
+        if (isOver || limitMilliseconds < 0) status_ = status;
         return status;
     }
 

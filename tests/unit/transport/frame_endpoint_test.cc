@@ -238,5 +238,36 @@ TEST_F(FrameEndpointTest, CancelInTheMiddleOfAFrameLeavesTheStreamWhole) {
     }
 }
 
+TEST_F(FrameEndpointTest, AReceiveIsTakenBackUntilItsMessageComesOrMayCome) {
+    Operation small = operation(1, 100);
+    endpoint.postRecv(small);
+    EXPECT_TRUE(endpoint.withdraw(small));
+    EXPECT_FALSE(endpoint.withdraw(small));
+    stream.say(frame(FrameKind::kEager, 1, 100, 100), 100);
+    EXPECT_EQ(complaint(), "");
+    EXPECT_EQ(endpoint.complete(), 0);
+    Operation next = operation(1, 100);
+    endpoint.postRecv(next);
+    EXPECT_FALSE(endpoint.withdraw(next));  // it has its message
+    EXPECT_EQ(endpoint.complete(), 1);
+
+    Operation large = operation(2, 100'000);
+    endpoint.postRecv(large);
+    EXPECT_FALSE(endpoint.withdraw(large));  // its sender was told
+
+    Operation requested = operation(3, 100);  // as by a sender that has no credit
+    endpoint.postRecv(requested);
+    stream.say(frame(FrameKind::kRequest, 3, 100));
+    EXPECT_EQ(complaint(), "");
+    EXPECT_FALSE(endpoint.withdraw(requested));
+
+    Operation inside = operation(4, 100);
+    endpoint.postRecv(inside);
+    stream.say(frame(FrameKind::kEager, 4, 100, 100), 40);
+    EXPECT_EQ(complaint(), "");
+    EXPECT_FALSE(endpoint.withdraw(inside));
+    EXPECT_EQ(outcomes.size(), 1U);
+}
+
 }  // namespace
 }  // namespace isthmus
