@@ -72,7 +72,8 @@ ValueOf<Stored> valueOf(ReduceOp op, Rank rank, std::uint64_t index) {
     } else if constexpr (std::is_floating_point_v<ValueOf<Stored>>) {
         if (op == ReduceOp::kProd) return (hash & 1) != 0 ? 1.0 : -1.0;
         const std::uint64_t range = Number<Stored>::kRange;
-        return static_cast<double>(hash % range) - static_cast<double>(range / 2);
+        const std::uint64_t middle = range / 2;
+        return static_cast<double>(hash % range) - static_cast<double>(middle);
     } else {
         return static_cast<Stored>(hash);
     }
