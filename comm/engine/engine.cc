@@ -21,7 +21,7 @@ enum class Control : std::uint8_t {
     kProbe = 2,
     kAnswer = 3,
     kLeave = 4,
-    kAsk = 5,  ///< answered by kLeave, or not at all
+    kAsk = 5,  ///< answered by kLeave, now or when it happens
 };
 
 // Verdict texts travel in one control message of at most 4096 bytes.
@@ -38,7 +38,7 @@ Bytes numberMessage(Control kind, std::uint64_t group, Rank me, std::uint64_t nu
 // is asked about only: to a goodbye there is no answer, or two would say goodbye for ever.
 bool isNewsOfUnknown(Control kind, bool wasLeft) {
     if (wasLeft) return kind == Control::kProbe || kind == Control::kAsk;
-    return kind != Control::kAnswer && kind != Control::kAsk;
+    return kind != Control::kAnswer;
 }
 
 }  // namespace

@@ -208,8 +208,9 @@ void Membership::probed(Rank from, std::uint64_t sequence, const CallFingerprint
     }
 }
 
-// It may have had no connection to me when I told the others.
+// It wants to know when I leave, though I may never have written to it.
 void Membership::asked(Rank from) {
+    config_.members[from].hasAsked = true;
     if (isLeaving_) engine_.sendLeave(*this, from, nextSequence_);
 }
 
@@ -283,7 +284,8 @@ void Membership::leave() {
     isLeaving_ = true;
     for (Rank rank = 0; rank < ranks(); ++rank) {
         const Member& other = member(rank);
-        if (rank == me() || other.endpoint->state() == Endpoint::State::kIdle)
+        if (rank == me()) continue;
+        if (other.endpoint->state() == Endpoint::State::kIdle && !other.hasAsked)
             continue;  // it never heard of me
         engine_.sendLeave(*this, rank, nextSequence_);
     }

@@ -33,6 +33,7 @@ struct Member {
     bool hasAnswered = false;                     ///< since it was first asked about that call
     Time silentSince{0};        ///< first question that it has not answered; 0: none
     std::uint64_t entered = 0;  ///< calls it had entered when it last said so
+    bool hasAsked = false;      ///< whether I am still there
     bool hasStopped = false;    ///< it touches nothing of this communicator any more
     /// It left in order and did its part in all calls below this number.
     std::uint64_t leftAt = ~std::uint64_t{0};

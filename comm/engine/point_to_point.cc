@@ -28,11 +28,9 @@ void PointToPoint::submit(std::unique_ptr<PointToPointRequest> request) {
     transfers_.push_back(std::move(transfer));
 }
 
-// A peer that has left told those with whom it had a connection.
+// A rank that leaves tells those that it has written to, and those that asked.
 void PointToPoint::ask(Rank peer) {
-    const Endpoint* endpoint = group_.member(peer).endpoint;
-    if (endpoint != nullptr && endpoint->state() == Endpoint::State::kIdle)
-        group_.engine().sendAsk(group_, peer);
+    if (asked_.insert(peer).second) group_.engine().sendAsk(group_, peer);
 }
 
 void PointToPoint::bind(Transfer& transfer, Rank peer) {

@@ -3,6 +3,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,7 @@ private:
 
     Membership& group_;
     std::list<std::unique_ptr<Transfer>> transfers_;
+    std::set<Rank> asked_;  ///< to tell when they leave
     std::map<Lane, std::uint64_t> sent_;
     std::map<Lane, std::uint64_t> received_;
 };
