@@ -1,3 +1,4 @@
+#include <cstdint>
 #include <optional>
 
 #include "comm/capi/handles.hpp"
@@ -17,7 +18,7 @@ Status checkHandle(isthmusComm_t comm) {
 /// A collective as its caller asked for it; it can be started again and again.
 struct Call {
     CallRequest request;
-    int type = 0;
+    isthmusDataType_t type = isthmusUint8;
     int op = static_cast<int>(ReduceOp::kSum);
     Displacements displacements{};
     std::optional<double> factor{};  ///< of the input, before it is summed
@@ -30,16 +31,31 @@ Call callOf(Collective collective, const void* send, void* receive, std::size_t 
     call.request.input = static_cast<const std::byte*>(send);
     call.request.output = static_cast<std::byte*>(receive);
     call.request.counts.uniform = count;
-    call.type = static_cast<int>(type);
+    call.type = type;
     return call;
+}
+
+// Offsets inside one buffer must fit a pointer difference.
+Status checkPlaces(const Displacements& displacements, DataType type) {
+    for (const auto* places : {&displacements.input, &displacements.output}) {
+        for (const std::size_t place : *places) {
+            if (place > static_cast<std::size_t>(PTRDIFF_MAX) / bytesOf(type)) {
+                return Status::invalidArgument("displacement " + std::to_string(place) +
+                                               " is too large");
+            }
+        }
+    }
+    return {};
 }
 
 /// Gives numbers of the header their meaning.
 Status understand(Call& call, isthmusComm_t comm) {
     const std::string title = std::string(nameOf(call.request.collective)) + ": ";
-    if (call.type < 0 || call.type >= kDataTypes)
-        return Status::invalidArgument(title + "unknown data type " + std::to_string(call.type));
-    call.request.type = static_cast<DataType>(call.type);
+    const auto type = typeOf(call.type);
+    if (!type.ok()) return type.status().within(nameOf(call.request.collective));
+    call.request.type = *type;
+    if (Status status = checkPlaces(call.displacements, call.request.type); !status.ok())
+        return status.within(nameOf(call.request.collective));
     if (const auto premultiplied = comm->premulSums.find(call.op)) {
         if (premultiplied->type != call.request.type) {
             return Status::invalidArgument(title + "this premul_sum is of " +
@@ -64,6 +80,7 @@ std::shared_ptr<Work> start(Communicator& communicator, Call call, const CallOpt
 
 isthmusResult_t run(Call call, isthmusComm_t comm, const isthmusCallOptions_t* options,
                     isthmusRequest_t* request) {
+    if (request != nullptr) *request = nullptr;
     Status status = checkHandle(comm);
     if (status.ok()) status = understand(call, comm);
     if (!status.ok()) return resultOf(status);
@@ -251,19 +268,17 @@ namespace {
 isthmusResult_t transfer(PointToPointRequest request, isthmusDataType_t datatype, size_t count,
                          int tag, int* source, isthmusComm_t comm,
                          const isthmusCallOptions_t* options, isthmusRequest_t* call) {
+    if (call != nullptr) *call = nullptr;
     if (Status status = checkHandle(comm); !status.ok()) return resultOf(status);
-    const auto type = static_cast<DataType>(datatype);
-    if (static_cast<int>(datatype) < 0 || static_cast<int>(datatype) >= kDataTypes) {
-        return resultOf(Status::invalidArgument("unknown data type " +
-                                                std::to_string(static_cast<int>(datatype))));
-    }
+    const auto type = typeOf(datatype);
+    if (!type.ok()) return resultOf(type.status());
     if (tag < 0)
         return resultOf(Status::invalidArgument("tag " + std::to_string(tag) + " is negative"));
-    if (count > static_cast<std::size_t>(PTRDIFF_MAX) / bytesOf(type)) {
+    if (count > static_cast<std::size_t>(PTRDIFF_MAX) / bytesOf(*type)) {
         return resultOf(
             Status::invalidArgument("count " + std::to_string(count) + " is too large"));
     }
-    request.bytes = count * bytesOf(type);
+    request.bytes = count * bytesOf(*type);
     request.tag = static_cast<std::uint32_t>(tag);
     Communicator& communicator = *comm->communicator;
     const CallOptions how = optionsOf(options, call == nullptr && !isGrouping());

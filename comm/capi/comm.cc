@@ -1,5 +1,3 @@
-#include <cstring>
-
 #include "comm/capi/handles.hpp"
 
 using namespace isthmus;  // NOLINT: this file is the C side of that namespace
@@ -79,29 +77,6 @@ isthmusResult_t isthmusWireCounters(isthmusComm_t comm, isthmusWireCounters_t* c
     return isthmusSuccess;
 }
 
-isthmusResult_t isthmusMemAlloc(void** pointer, size_t bytes) {
-    if (pointer == nullptr) return resultOf(Status::invalidArgument("pointer is null"));
-    *pointer = nullptr;
-    const auto runtime = Runtime::ofProcess("");
-    if (!runtime.ok()) return resultOf(runtime.status());
-    const auto memory = (*runtime)->arena().allocatePopulated(bytes);
-    if (!memory.ok()) return resultOf(memory.status());
-    std::memset(*memory, 0, bytes);  // a block may have been used before
-    *pointer = *memory;
-    return isthmusSuccess;
-}
-
-isthmusResult_t isthmusMemFree(void* pointer) {
-    if (pointer == nullptr) return isthmusSuccess;
-    const auto runtime = Runtime::ofProcess("");
-    if (!runtime.ok()) return resultOf(runtime.status());
-    if (!(*runtime)->arena().owns(pointer)) {
-        return resultOf(Status::invalidArgument("the pointer did not come from isthmusMemAlloc"));
-    }
-    (*runtime)->arena().free(pointer);
-    return isthmusSuccess;
-}
-
 isthmusResult_t isthmusEventFd(isthmusComm_t comm, int* fd) {
     if (Status status = checkHandle(comm, fd); !status.ok()) return resultOf(status);
     const auto descriptor = comm->communicator->eventDescriptor();
@@ -116,14 +91,13 @@ isthmusResult_t isthmusRedOpCreatePreMulSum(isthmusRedOp_t* op, void* scalar,
                                             isthmusComm_t comm) {
     if (Status status = checkHandle(comm, op); !status.ok()) return resultOf(status);
     if (scalar == nullptr) return resultOf(Status::invalidArgument("the scalar is null"));
-    const int type = static_cast<int>(datatype);
-    if (type < 0 || type >= kDataTypes)
-        return resultOf(Status::invalidArgument("unknown data type " + std::to_string(type)));
+    const auto type = typeOf(datatype);
+    if (!type.ok()) return resultOf(type.status());
     if (residence != isthmusScalarHostImmediate) {
         return resultOf(Status::unsupported(
             "a scalar that is read while the call runs; isthmusScalarHostImmediate is served"));
     }
-    const auto number = comm->premulSums.add(static_cast<DataType>(type), scalar);
+    const auto number = comm->premulSums.add(*type, scalar);
     if (!number.ok()) return resultOf(number.status());
     *op = static_cast<isthmusRedOp_t>(*number);
     return isthmusSuccess;

@@ -32,6 +32,13 @@ isthmusResult_t resultOf(const Status& status);
 const char* lastErrorText();
 
 CallOptions optionsOf(const isthmusCallOptions_t* options, bool isBlocking);
+/// C callers can pass any number as an enumerator: narrowed to one byte first, 256 would pass for
+/// 0.
+Result<DataType> typeOf(isthmusDataType_t type);
+
+/// 0 and less: 0, which means the default; more than anybody waits for: ten years.
+std::chrono::milliseconds timeoutOf(std::int64_t milliseconds);
+
 bool isPersistent(const isthmusCallOptions_t* options);
 CommunicatorConfig configOf(const isthmusConfig_t* config, int ranks);
 

@@ -109,7 +109,7 @@ CommunicatorConfig configOf(const isthmusConfig_t* config, int ranks) {
     if (has(&config->name, sizeof(config->name)) && config->name != nullptr)
         result.name = config->name;
     if (has(&config->timeout_ms, sizeof(config->timeout_ms))) {
-        result.timeout = std::chrono::milliseconds(config->timeout_ms);
+        result.timeout = timeoutOf(config->timeout_ms);
     }
     if (has(&config->lazy, sizeof(config->lazy))) result.isLazy = config->lazy != 0;
     if (has(&config->globalRanks, sizeof(config->globalRanks)) && config->globalRanks != nullptr) {

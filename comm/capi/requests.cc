@@ -80,6 +80,19 @@ bool isPersistent(const isthmusCallOptions_t* options) {
            options->persistent != 0;
 }
 
+Result<DataType> typeOf(isthmusDataType_t type) {
+    const auto number = static_cast<int>(type);
+    if (number < 0 || number >= kDataTypes)
+        return Status::invalidArgument("unknown data type " + std::to_string(number));
+    return static_cast<DataType>(number);
+}
+
+std::chrono::milliseconds timeoutOf(std::int64_t milliseconds) {
+    // Far beyond any call, and still addable to any point in time.
+    constexpr std::int64_t kTenYears = std::int64_t{10} * 365 * 24 * 3600 * 1000;
+    return std::chrono::milliseconds(std::clamp<std::int64_t>(milliseconds, 0, kTenYears));
+}
+
 CallOptions optionsOf(const isthmusCallOptions_t* options, bool isBlocking) {
     CallOptions result;
     result.isBlocking = isBlocking;
@@ -90,7 +103,7 @@ CallOptions optionsOf(const isthmusCallOptions_t* options, bool isBlocking) {
                options->size;
     };
     if (has(&options->timeout_ms, sizeof(options->timeout_ms))) {
-        result.timeout = std::chrono::milliseconds(options->timeout_ms);
+        result.timeout = timeoutOf(options->timeout_ms);
     }
     if (has(&options->priority, sizeof(options->priority))) result.priority = options->priority;
     if (has(&options->name, sizeof(options->name)) && options->name != nullptr)
@@ -142,12 +155,13 @@ isthmusResult_t isthmusWait(isthmusRequest_t* request, int64_t timeout_ms) {
     if (timeout_ms == 0 && !work.isDone()) {
         return resultOf(Status::timeout("not done yet"));
     }
-    const Status status = (*request)->comm->communicator->wait(
-        work, std::chrono::milliseconds(timeout_ms < 0 ? 0 : timeout_ms));
+    const Status status = (*request)->comm->communicator->wait(work, timeoutOf(timeout_ms));
     return work.isDone() ? take(request) : resultOf(status);
 }
 
 isthmusResult_t isthmusWaitAll(size_t requests, isthmusRequest_t* array, int64_t timeout_ms) {
+    if (array == nullptr && requests > 0)
+        return resultOf(Status::invalidArgument("wait all: the array is null"));
     const auto start = std::chrono::steady_clock::now();
     isthmusResult_t first = isthmusSuccess;
     for (size_t i = 0; i < requests; ++i) {
@@ -182,11 +196,8 @@ isthmusResult_t isthmusWaitAny(size_t requests, isthmusRequest_t* array, size_t*
     };
     if (!look()) {
         if (timeout_ms == 0) communicator.engine().poll();
-        const Status waited =
-            timeout_ms == 0
-                ? Status::timeout("none is done yet")
-                : communicator.waitUntil(
-                      look, std::chrono::milliseconds(std::max<int64_t>(timeout_ms, 0)));
+        const Status waited = timeout_ms == 0 ? Status::timeout("none is done yet")
+                                              : communicator.waitUntil(look, timeoutOf(timeout_ms));
         if (!look()) return resultOf(waited);
     }
     *index = static_cast<size_t>(found - all.begin());
@@ -215,6 +226,8 @@ isthmusResult_t isthmusStart(isthmusRequest_t request) {
 }
 
 isthmusResult_t isthmusStartAll(size_t requests, isthmusRequest_t* array) {
+    if (array == nullptr && requests > 0)
+        return resultOf(Status::invalidArgument("start all: the array is null"));
     for (size_t i = 0; i < requests; ++i) {
         if (const isthmusResult_t result = isthmusStart(array[i]); result != isthmusSuccess)
             return result;

@@ -103,6 +103,11 @@ Status checkCall(const CallRequest& call, Rank me, int ranks) {
                                std::to_string(ranks - 1) + ")");
     }
     ISTHMUS_TRY(checkCounts(call, ranks));
+    if (!call.counts.sent.empty() && call.counts.sent[me] != call.counts.received[me]) {
+        return wrong(call, "rank " + std::to_string(me) + " sends itself " +
+                               std::to_string(call.counts.sent[me]) + " elements but expects " +
+                               std::to_string(call.counts.received[me]));
+    }
     const Use use = useOf(call, me, ranks);
     if (use.reads && call.input == nullptr) return wrong(call, "the send buffer is null");
     if (use.writes && call.output == nullptr) return wrong(call, "the receive buffer is null");

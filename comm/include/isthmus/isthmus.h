@@ -95,7 +95,7 @@ typedef struct {
 typedef struct {
     size_t size;            /* sizeof(isthmusConfig_t): lets later versions add fields */
     const char* name;       /* for messages and traces; copied; NULL: "comm" and a number */
-    int64_t timeout_ms;     /* of one call, and of making the communicator; 0: ISTHMUS_TIMEOUT */
+    int64_t timeout_ms;     /* of one call, and of making it; 0 or less: ISTHMUS_TIMEOUT */
     int lazy;               /* 1: do not wait for the peers now but at the first call */
     const int* globalRanks; /* for messages: nranks ranks of the whole job; copied; NULL: same */
 } isthmusConfig_t;
@@ -106,7 +106,7 @@ typedef struct {
 /* How one call behaves. Begin with ISTHMUS_CALL_OPTIONS_INITIALIZER; zero fields mean defaults. */
 typedef struct {
     size_t size;           /* sizeof(isthmusCallOptions_t) */
-    int64_t timeout_ms;    /* 0: the communicator's */
+    int64_t timeout_ms;    /* 0 or less: the communicator's */
     int priority;          /* 0 (first) to 7 (last); orders sending only */
     const char* name;      /* for messages; copied */
     const char* algorithm; /* one of `isthmus explain`, the same on all ranks; NULL: chosen */
@@ -142,7 +142,8 @@ ISTHMUS_API isthmusResult_t isthmusCommInitAllGather(isthmusComm_t* comm, int nr
 /* Collective. A key-value store of the caller. Functions return 0 when they did it, 1 for "not
  * there yet" (get after its limit; has), anything else for failure. `get` hands the bytes to `sink`
  * before it returns. The store must stay usable until the communicator is destroyed when
- * config->lazy is set. */
+ * config->lazy is set. Its keys have one fixed prefix: each communicator wants a store, or a prefix
+ * of the caller's, of its own. */
 typedef void (*isthmusBytesSink)(void* sinkContext, const void* data, size_t bytes);
 typedef struct {
     size_t size; /* sizeof(isthmusStoreCallbacks_t) */

@@ -1,0 +1,203 @@
+// Two processes find each other in every way but the environment (the examples show that one).
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <isthmus/communicator.hpp>
+
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace isthmus {
+namespace {
+
+constexpr unsigned kLimitSeconds = 30;  // a process that hangs is ended by its alarm
+
+/// The way two ranks know before they have a communicator: a socket to the other one.
+class Line {
+public:
+    explicit Line(int descriptor) : descriptor_(descriptor) {}
+
+    bool send(const void* data, std::size_t bytes) const {
+        return ::write(descriptor_, data, bytes) == static_cast<ssize_t>(bytes);
+    }
+    bool receive(void* data, std::size_t bytes) const {
+        auto* to = static_cast<char*>(data);
+        while (bytes > 0) {
+            const ssize_t got = ::read(descriptor_, to, bytes);
+            if (got <= 0) return false;
+            to += got;
+            bytes -= static_cast<std::size_t>(got);
+        }
+        return true;
+    }
+
+private:
+    int descriptor_;
+};
+
+using RankMain = std::function<bool(Rank, const Line&)>;
+
+/// Runs `main` as rank 0 and 1, each a process of its own; this one never uses the library, which
+/// does not survive a fork.
+void expectBothSucceed(const RankMain& main) {
+    std::array<int, 2> ends{};
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
+    std::array<pid_t, 2> children{};
+    for (const int rank : {0, 1}) {
+        children[rank] = ::fork();
+        ASSERT_GE(children[rank], 0);
+        if (children[rank] == 0) {
+            ::alarm(kLimitSeconds);
+            ::close(ends[1 - rank]);
+            ::_exit(main(rank, Line(ends[rank])) ? 0 : 1);
+        }
+    }
+    for (const int end : ends) ::close(end);
+    for (const int rank : {0, 1}) {
+        int status = -1;
+        ASSERT_EQ(::waitpid(children[rank], &status, 0), children[rank]);
+        EXPECT_EQ(status, 0) << "rank " << rank;
+    }
+}
+
+bool say(const Status& status) {
+    if (!status.ok()) std::fprintf(stderr, "%s\n", status.what().c_str());
+    return status.ok();
+}
+
+/// 1 + 2 = 3, and the child communicators work too.
+bool addsUp(const Result<Communicator>& made, Rank rank) {
+    if (!made.ok()) return say(made.status());
+    const Communicator& communicator = *made;
+    if (communicator.rank() != rank || communicator.ranks() != 2) return false;
+    std::vector<float> values(1000, static_cast<float>(rank + 1));
+    if (!say(communicator.blocking().allReduce(values))) return false;
+    if (values != std::vector<float>(1000, 3.0F)) return false;
+    const auto reversed = communicator.split(0, -rank);
+    if (!reversed.ok() || !reversed->has_value()) return say(reversed.status());
+    std::array<int, 1> mine{rank};
+    std::array<int, 2> all{-1, -1};
+    if (!say((*reversed)->blocking().allGather(mine, all))) return false;
+    return all == std::array{1, 0};
+}
+
+TEST(Join, ByUniqueId) {
+    expectBothSucceed([](Rank rank, const Line& line) {
+        UniqueId id{};
+        if (rank == 0) {
+            const auto made = Communicator::makeUniqueId();
+            if (!made.ok()) return say(made.status());
+            id = *made;
+            if (!line.send(&id, sizeof(id))) return false;
+        } else if (!line.receive(&id, sizeof(id))) {
+            return false;
+        }
+        return addsUp(Communicator::withUniqueId(id, 2, rank), rank);
+    });
+}
+
+TEST(Join, ByAllGather) {
+    expectBothSucceed([](Rank rank, const Line& line) {
+        const auto gather = [&](const void* send, void* receive, std::size_t bytes) {
+            auto* all = static_cast<char*>(receive);
+            const auto* mine = static_cast<const char*>(send);
+            std::copy(mine, mine + bytes, all + static_cast<std::size_t>(rank) * bytes);
+            return line.send(send, bytes) &&
+                   line.receive(all + static_cast<std::size_t>(1 - rank) * bytes, bytes);
+        };
+        return addsUp(Communicator::withAllGather(2, rank, gather), rank);
+    });
+}
+
+/// Both ranks' writes go to both: each tells the other what it sets, and get() listens.
+class LineStore final : public Store {
+public:
+    explicit LineStore(const Line& line) : line_(line) {}
+
+    Status set(std::string_view key, const Bytes& value) override {
+        const std::array<std::size_t, 2> sizes{key.size(), value.size()};
+        if (!line_.send(sizes.data(), sizeof(sizes)) || !line_.send(key.data(), key.size()) ||
+            !line_.send(value.data(), value.size())) {
+            return Status::peerLost("the other rank hung up");
+        }
+        values_[std::string(key)] = value;
+        return {};
+    }
+    Result<Bytes> get(std::string_view key, std::chrono::milliseconds) override {
+        for (;;) {
+            if (const auto found = values_.find(std::string(key)); found != values_.end()) {
+                return found->second;
+            }
+            ISTHMUS_TRY(listen());
+        }
+    }
+    Result<bool> has(std::string_view key) override { return values_.count(std::string(key)) != 0; }
+    Status erase(std::string_view) override { return {}; }
+
+private:
+    Status listen() {
+        std::array<std::size_t, 2> sizes{};
+        if (!line_.receive(sizes.data(), sizeof(sizes))) return Status::peerLost("hung up");
+        std::string key(sizes[0], ' ');
+        Bytes value(sizes[1]);
+        if (!line_.receive(key.data(), key.size()) || !line_.receive(value.data(), value.size())) {
+            return Status::peerLost("hung up");
+        }
+        values_[key] = value;
+        return {};
+    }
+
+    const Line& line_;
+    std::map<std::string, Bytes> values_;
+};
+
+TEST(Join, ByStore) {
+    expectBothSucceed([](Rank rank, const Line& line) {
+        LineStore store(line);
+        return addsUp(Communicator::withStore(store, 2, rank), rank);
+    });
+}
+
+TEST(Join, ByStoreLazily) {
+    expectBothSucceed([](Rank rank, const Line& line) {
+        LineStore store(line);
+        return addsUp(Communicator::withStore(store, 2, rank, {.isLazy = true}), rank);
+    });
+}
+
+// The ranks must hear that nobody can be gathered from, and not hang.
+TEST(Join, FailsWhenTheAllGatherFails) {
+    expectBothSucceed([](Rank rank, const Line&) {
+        const auto made = Communicator::withAllGather(
+            2, rank, [](const void*, void*, std::size_t) { return false; });
+        return !made.ok() && !made.status().what().empty();
+    });
+}
+
+// One rank comes alone: it gives up at its limit, and says who is missing.
+TEST(Join, NamesTheRankThatIsMissing) {
+    expectBothSucceed([](Rank rank, const Line&) {
+        if (rank == 1) return true;
+        const auto id = Communicator::makeUniqueId();
+        if (!id.ok()) return say(id.status());
+        const auto start = std::chrono::steady_clock::now();
+        const auto made =
+            Communicator::withUniqueId(*id, 2, 0, {.timeout = std::chrono::milliseconds(300)});
+        const auto took = std::chrono::steady_clock::now() - start;
+        if (made.ok()) return false;
+        std::fprintf(stderr, "as expected: %s\n", made.status().what().c_str());
+        return made.status().code() == Status::Code::kTimeout &&
+               made.status().what().find("rank 1 of 2") != std::string::npos &&
+               took < std::chrono::seconds(5);
+    });
+}
+
+}  // namespace
+}  // namespace isthmus
