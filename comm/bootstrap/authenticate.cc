@@ -5,11 +5,16 @@
 #include <openssl/evp.h>
 #include <openssl/params.h>
 #include <openssl/rand.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
+#include <mutex>
+#include <shared_mutex>
 
 #include "comm/base/assert.hpp"
 #include "comm/base/descriptors.hpp"
@@ -25,6 +30,43 @@ EVP_MAC* hmac() {
     ISTHMUS_ASSERT(fetched != nullptr);
     return fetched;
 }
+
+/// Keeps threads that outlive main() out of OpenSSL once exit() takes it down (OPENSSL_cleanup(3),
+/// which OpenSSL registers with atexit): they stay where they are until the process is gone.
+class UntilExit {
+public:
+    /// To be called after OpenSSL's first use: what was registered last runs first.
+    static void arm() {
+        static const int armed = std::atexit([] {
+            isEnding().store(true);
+            runsExit = true;
+            // Bounded, because a forked child may have a copy of a lock whose holder it lacks.
+            (void)useOfOpenSsl().try_lock_for(std::chrono::seconds(1));
+        });
+        ISTHMUS_ASSERT(armed == 0);
+    }
+
+    UntilExit() {
+        // The thread that runs exit() may go on: handlers registered earlier may need it.
+        if (runsExit) return;
+        while (isEnding().load()) ::pause();
+        lock_.lock();
+    }
+
+private:
+    // Both outlive every thread.
+    static std::shared_timed_mutex& useOfOpenSsl() {
+        static auto* const mutex = new std::shared_timed_mutex;
+        return *mutex;
+    }
+    static std::atomic<bool>& isEnding() {
+        static std::atomic<bool> ending{false};
+        return ending;
+    }
+
+    static inline thread_local bool runsExit = false;
+    std::shared_lock<std::shared_timed_mutex> lock_{useOfOpenSsl(), std::defer_lock};
+};
 
 using MacContext = std::unique_ptr<EVP_MAC_CTX, void (*)(EVP_MAC_CTX*)>;
 
@@ -53,11 +95,13 @@ Status prepareAuthentication() {
         return Status::resource("OpenSSL cannot be used" +
                                 (errno == 0 ? std::string() : ": " + causeOf(errno)));
     }
+    UntilExit::arm();
     isReady.store(true, std::memory_order_release);
     return {};
 }
 
 Mac hmacSha256(const JobKey& key, std::initializer_list<std::span<const std::byte>> parts) {
+    const UntilExit use;
     char digestName[] = "SHA256";
     const OSSL_PARAM parameters[] = {
         OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digestName, 0),
@@ -87,6 +131,7 @@ bool isEqualInConstantTime(std::span<const std::byte> one, std::span<const std::
 }
 
 Nonce makeNonce() {
+    const UntilExit use;
     Nonce nonce{};
     ISTHMUS_ASSERT(RAND_bytes(reinterpret_cast<unsigned char*>(nonce.data()),
                               static_cast<int>(nonce.size())) == 1);

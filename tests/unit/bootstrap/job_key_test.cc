@@ -5,9 +5,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <thread>
 
 #include "comm/base/bytes.hpp"
 #include "comm/base/unique_fd.hpp"
@@ -150,6 +153,29 @@ TEST(Authenticate, ComparesLengthsToo) {
     EXPECT_TRUE(isEqualInConstantTime(toBytes("abc"), toBytes("abc")));
     EXPECT_FALSE(isEqualInConstantTime(toBytes("abc"), toBytes("abd")));
     EXPECT_FALSE(isEqualInConstantTime(toBytes("abc"), toBytes("ab")));
+}
+
+/// exit() while other threads make proofs, as a store's thread does when its rank fails.
+[[noreturn]] void exitWhileOthersMakeProofs() {
+    if (!prepareAuthentication().ok()) std::_Exit(1);
+    std::atomic<int> busy{0};
+    for (int i = 0; i < 3; ++i) {
+        std::thread([&busy] {
+            for (int round = 0;; ++round) {
+                (void)hmacSha256(JobKey{}, {});
+                (void)makeNonce();
+                if (round == 0) ++busy;
+            }
+        }).detach();
+    }
+    while (busy < 3) std::this_thread::yield();
+    std::exit(7);
+}
+
+TEST(AuthenticationDeathTest, ThreadsThatOutliveMainDoNotCrashTheEnd) {
+    for (int i = 0; i < 5; ++i) {
+        EXPECT_EXIT(exitWhileOthersMakeProofs(), testing::ExitedWithCode(7), "");
+    }
 }
 
 }  // namespace
