@@ -37,10 +37,10 @@ struct PlanRequest {
 ///     kShared: staged) and "inline" (tiny calls, one meeting, Plan::sharedOutlivesCall) for every
 ///     collective; barrier: "direct"
 ///   by messages alone (any layout; kNone): all_reduce "ring" "exchange" "doubling" "halving"
-///     "bidirectional_ring"; all_gather "ring" "exchange" "bruck" "bidirectional_ring";
-///     reduce_scatter "ring" "exchange" "halving" "bidirectional_ring"; all_to_all "pairwise"
-///     "pairwise_copied"; broadcast and reduce "chain" "binomial"; gather and scatter "linear";
-///     barrier "dissemination"
+///     "bidirectional_ring" "double_tree"; all_gather "ring" "exchange" "bruck"
+///     "bidirectional_ring"; reduce_scatter "ring" "exchange" "halving" "bidirectional_ring";
+///     all_to_all "pairwise" "pairwise_copied"; broadcast and reduce "chain" "binomial"
+///     "double_tree"; gather and scatter "linear"; barrier "dissemination"
 ///   several nodes (kAll or kShared): the same names with "two_level_" before, except bruck and,
 ///     of all_gather and reduce_scatter, halving and bidirectional_ring
 /// isInPlaceSafe is false for all_to_all "direct" with kAll (its staged plan is safe:

@@ -18,6 +18,10 @@ Chunking pieceForEachRank(const Layout& layout) {
     return evenChunking(layout.ranks());
 }
 
+Chunking halves(const Layout&) {
+    return evenChunking(2);
+}
+
 Chunking pieceForEachThatHalves(const Layout& layout) {
     return evenChunking(halvingWorkers(layout.ranks()));
 }
@@ -45,6 +49,7 @@ constexpr std::string_view kThakur = "Thakur et al. 2005, doi 10.1177/1094342005
 constexpr std::string_view kRabenseifner =
     "Rabenseifner 2004, doi 10.1007/978-3-540-24685-5_1; any count by folding";
 constexpr std::string_view kChan = "Chan et al., PPoPP 2006: both directions of a ring";
+constexpr std::string_view kSanders = "Sanders et al. 2009, doi 10.1016/j.parco.2009.09.001";
 constexpr std::string_view kBruck = "Bruck et al. 1997, doi 10.1109/71.642949";
 constexpr std::string_view kHensgen = "Hensgen et al. 1988, doi 10.1007/BF01379320";
 constexpr std::string_view kBlueConnect = "Cho et al., BlueConnect, MLSys 2019; unequal nodes: own";
@@ -138,6 +143,9 @@ void addReducingTwoLevel(std::vector<Entry>& all) {
     all.push_back(twoLevel("two_level_bidirectional_ring", kAllReduce,
                            "the same round a ring both ways: half its rounds", kChan, shardsByNodes,
                            twoLevelBidirectionalAllReduce));
+    all.push_back(twoLevel("two_level_double_tree", kAllReduce,
+                           "the same up and down two trees of nodes at once", kSanders, halfShards,
+                           twoLevelDoubleTreeAllReduce));
     all.push_back(twoLevel("two_level_exchange", kReduceScatter,
                            "each node sums a block, the sums go straight to its rank", kBlueConnect,
                            whole, twoLevelExchangeReduceScatter));
@@ -150,6 +158,9 @@ void addReducingTwoLevel(std::vector<Entry>& all) {
     all.push_back(twoLevel("two_level_binomial", kReduce,
                            "the same over a binomial tree of nodes: small payloads", kThakur,
                            wholeShards, twoLevelBinomialReduce));
+    all.push_back(twoLevel("two_level_double_tree", kReduce,
+                           "the same over two trees of nodes, half the payload in each", kSanders,
+                           halfShards, twoLevelDoubleTreeReduce));
 }
 
 void addMovingTwoLevel(std::vector<Entry>& all) {
@@ -172,6 +183,9 @@ void addMovingTwoLevel(std::vector<Entry>& all) {
     all.push_back(twoLevel("two_level_binomial", kBroadcast,
                            "the same over a binomial tree of nodes: small payloads", kThakur,
                            wholeShards, twoLevelBinomialBroadcast));
+    all.push_back(twoLevel("two_level_double_tree", kBroadcast,
+                           "the same over two trees of nodes, half the payload in each", kSanders,
+                           halfShards, twoLevelDoubleTreeBroadcast));
     all.push_back(twoLevel("two_level_linear", kGather,
                            "each block goes straight to the root's node, to all of its ranks", kOwn,
                            whole, twoLevelLinearGather));
@@ -198,6 +212,9 @@ void addReducingByMessages(std::vector<Entry>& all) {
     all.push_back(byMessages("bidirectional_ring", kAllReduce,
                              "round a ring both ways at once: half its rounds", kChan, each,
                              bidirectionalAllReduceOfAll));
+    all.push_back(byMessages("double_tree", kAllReduce,
+                             "up and down two binary trees at once, half the payload in each",
+                             kSanders, halves, doubleTreeAllReduceOfAll));
     all.push_back(byMessages("ring", kReduceScatter, "sums grow round a ring", kPatarasuk, whole,
                              ringReduceScatterOfAll));
     all.push_back(byMessages("exchange", kReduceScatter, "everybody to everybody", kThakur, whole,
@@ -212,6 +229,9 @@ void addReducingByMessages(std::vector<Entry>& all) {
         byMessages("chain", kReduce, "sums flow from rank to rank", kOwn, whole, chainReduceOfAll));
     all.push_back(byMessages("binomial", kReduce, "binomial tree: small payloads", kThakur, whole,
                              binomialReduceOfAll));
+    all.push_back(byMessages("double_tree", kReduce,
+                             "two binary trees at once, half the payload in each", kSanders, halves,
+                             doubleTreeReduceOfAll));
 }
 
 void addMovingByMessages(std::vector<Entry>& all) {
@@ -234,6 +254,9 @@ void addMovingByMessages(std::vector<Entry>& all) {
                              whole, chainBroadcastOfAll));
     all.push_back(byMessages("binomial", kBroadcast, "binomial tree: small payloads", kThakur,
                              whole, binomialBroadcastOfAll));
+    all.push_back(byMessages("double_tree", kBroadcast,
+                             "two binary trees at once, half the payload in each", kSanders, halves,
+                             doubleTreeBroadcastOfAll));
     all.push_back(byMessages("linear", kGather, "everybody sends to the root", kThakur, whole,
                              linearGatherOfAll));
     all.push_back(byMessages("linear", kScatter, "the root sends to everybody", kThakur, whole,

@@ -4,12 +4,12 @@
 #include "comm/algorithm/bruck.hpp"
 #include "comm/algorithm/chunks.hpp"
 #include "comm/algorithm/dissemination.hpp"
+#include "comm/algorithm/double_tree.hpp"
 #include "comm/algorithm/doubling.hpp"
 #include "comm/algorithm/exchange.hpp"
 #include "comm/algorithm/halving.hpp"
 #include "comm/algorithm/linear.hpp"
 #include "comm/algorithm/ring.hpp"
-#include "comm/algorithm/tree.hpp"
 
 namespace isthmus {
 namespace {
@@ -26,19 +26,27 @@ void allToAll(PlanBuilder& plan, const Scene& scene, Outgoing outgoing) {
     plan.copy(plan.output()(own), plan.input()(own));
 }
 
-void broadcast(PlanBuilder& plan, const Scene& scene, TreeShape shape) {
-    const Chunks all = allBlocks(plan, 1);
+/// Chunk c goes through the c-th tree.
+void broadcast(PlanBuilder& plan, const Scene& scene, std::initializer_list<TreeShape> trees) {
     const bool isRoot = plan.me() == scene.root;
-    const Slice from = isRoot ? plan.input()(all) : Slice{};
-    treeBroadcast(plan, scene.everybodyFromRoot(plan.me()), shape, from, plan.output()(all));
-    plan.copy(isRoot ? plan.output()(all) : Slice{}, from);
+    const Group group = scene.everybodyFromRoot(plan.me());
+    int chunk = 0;
+    for (const TreeShape tree : trees) {
+        const Slice from = isRoot ? plan.input()({chunk}) : Slice{};
+        treeBroadcast(plan, group, tree, from, plan.output()({chunk++}));
+    }
+    const Chunks all = allBlocks(plan, 1);
+    if (isRoot) plan.copy(plan.output()(all), plan.input()(all));
 }
 
-void reduceToRoot(PlanBuilder& plan, const Scene& scene, TreeShape shape) {
-    const Chunks all = allBlocks(plan, 1);
-    const Slice result = plan.me() == scene.root ? plan.output()(all) : Slice{};
-    treeReduce(plan, scene.everybodyFromRoot(plan.me()), shape, plan.input()(all), result,
-               Completes::kYes);
+void reduceToRoot(PlanBuilder& plan, const Scene& scene, std::initializer_list<TreeShape> trees) {
+    const bool isRoot = plan.me() == scene.root;
+    const Group group = scene.everybodyFromRoot(plan.me());
+    int chunk = 0;
+    for (const TreeShape tree : trees) {
+        const Slice result = isRoot ? plan.output()({chunk}) : Slice{};
+        treeReduce(plan, group, tree, plan.input()({chunk++}), result, Completes::kYes);
+    }
 }
 
 }  // namespace
@@ -66,6 +74,11 @@ void halvingAllReduceOfAll(PlanBuilder& plan, const Scene& scene) {
 void bidirectionalAllReduceOfAll(PlanBuilder& plan, const Scene& scene) {
     bidirectionalAllReduce(plan, scene.everybody(plan.me()), singles(scene.ranks()), plan.input(),
                            plan.output(), Completes::kYes);
+}
+
+void doubleTreeAllReduceOfAll(PlanBuilder& plan, const Scene& scene) {
+    doubleTreeAllReduce(plan, scene.everybody(plan.me()), singles(2), plan.input(), plan.output(),
+                        Completes::kYes);
 }
 
 void ringReduceScatterOfAll(PlanBuilder& plan, const Scene& scene) {
@@ -127,19 +140,27 @@ void copiedPairwiseAllToAllOfAll(PlanBuilder& plan, const Scene& scene) {
 }
 
 void chainBroadcastOfAll(PlanBuilder& plan, const Scene& scene) {
-    broadcast(plan, scene, chain);
+    broadcast(plan, scene, {chain});
 }
 
 void binomialBroadcastOfAll(PlanBuilder& plan, const Scene& scene) {
-    broadcast(plan, scene, binomial);
+    broadcast(plan, scene, {binomial});
+}
+
+void doubleTreeBroadcastOfAll(PlanBuilder& plan, const Scene& scene) {
+    broadcast(plan, scene, {firstTreeFromRoot, secondTreeFromRoot});
 }
 
 void chainReduceOfAll(PlanBuilder& plan, const Scene& scene) {
-    reduceToRoot(plan, scene, chain);
+    reduceToRoot(plan, scene, {chain});
 }
 
 void binomialReduceOfAll(PlanBuilder& plan, const Scene& scene) {
-    reduceToRoot(plan, scene, binomial);
+    reduceToRoot(plan, scene, {binomial});
+}
+
+void doubleTreeReduceOfAll(PlanBuilder& plan, const Scene& scene) {
+    reduceToRoot(plan, scene, {firstTreeFromRoot, secondTreeFromRoot});
 }
 
 void linearGatherOfAll(PlanBuilder& plan, const Scene& scene) {

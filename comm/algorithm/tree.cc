@@ -24,16 +24,16 @@ TreePlace binomial(int position, int size) {
 
 void treeBroadcast(PlanBuilder& plan, const Group& group, TreeShape shape, const Slice& from,
                    const Slice& to) {
-    const bool isRoot = group.me() == 0;
     const TreePlace place = shape(group.me(), group.size());
+    const bool isRoot = place.parent < 0;
     if (!isRoot) plan.recv(group[place.parent], to);
     for (const int child : place.children) plan.send(group[child], isRoot ? from : to);
 }
 
 void treeReduce(PlanBuilder& plan, const Group& group, TreeShape shape, const Slice& own,
                 const Slice& result, Completes completes) {
-    const bool isRoot = group.me() == 0;
     const TreePlace place = shape(group.me(), group.size());
+    const bool isRoot = place.parent < 0;
     std::vector<Slice> terms;
     for (const int child : place.children) {
         terms.push_back(scratchLike(plan, own));

@@ -7,9 +7,9 @@
 
 namespace isthmus {
 
-/// A position's neighbours in a tree over positions 0 to size - 1 with its root at 0.
+/// A position's neighbours in a tree over positions 0 to size - 1.
 struct TreePlace {
-    int parent = 0;
+    int parent = 0;  ///< negative at the root: position 0, where a tree does not say otherwise
     std::vector<int> children;
 };
 using TreeShape = TreePlace (*)(int position, int size);
@@ -21,11 +21,11 @@ TreePlace chain(int position, int size);
 /// doi 10.1177/1094342005051521.
 TreePlace binomial(int position, int size);
 
-/// Position 0 sends `from`; everybody else ends with the chunks at `to`. Position 0 copies nothing.
+/// The root sends `from`; everybody else ends with the chunks at `to`. The root copies nothing.
 void treeBroadcast(PlanBuilder& plan, const Group& group, TreeShape shape, const Slice& from,
                    const Slice& to);
 
-/// Adds everybody's `own` into `result` of position 0 (others give an empty one).
+/// Adds everybody's `own` into `result` of the root (what others give is not looked at).
 void treeReduce(PlanBuilder& plan, const Group& group, TreeShape shape, const Slice& own,
                 const Slice& result, Completes completes);
 

@@ -21,6 +21,7 @@ void twoLevelExchangeAllReduce(PlanBuilder& plan, const Scene& scene);
 void twoLevelDoublingAllReduce(PlanBuilder& plan, const Scene& scene);
 void twoLevelHalvingAllReduce(PlanBuilder& plan, const Scene& scene);
 void twoLevelBidirectionalAllReduce(PlanBuilder& plan, const Scene& scene);
+void twoLevelDoubleTreeAllReduce(PlanBuilder& plan, const Scene& scene);
 
 void twoLevelExchangeReduceScatter(PlanBuilder& plan, const Scene& scene);
 void twoLevelRingReduceScatter(PlanBuilder& plan, const Scene& scene);
@@ -33,14 +34,17 @@ void twoLevelCopiedPairwiseAllToAll(PlanBuilder& plan, const Scene& scene);
 
 void twoLevelChainBroadcast(PlanBuilder& plan, const Scene& scene);
 void twoLevelBinomialBroadcast(PlanBuilder& plan, const Scene& scene);
+void twoLevelDoubleTreeBroadcast(PlanBuilder& plan, const Scene& scene);
 void twoLevelChainReduce(PlanBuilder& plan, const Scene& scene);
 void twoLevelBinomialReduce(PlanBuilder& plan, const Scene& scene);
+void twoLevelDoubleTreeReduce(PlanBuilder& plan, const Scene& scene);
 void twoLevelLinearGather(PlanBuilder& plan, const Scene& scene);
 void twoLevelLinearScatter(PlanBuilder& plan, const Scene& scene);
 void twoLevelBarrier(PlanBuilder& plan, const Scene& scene);
 
-/// Every shard in one chunk, in as many as there are nodes, or as nodes that halve.
+/// Every shard in one chunk, in two, in as many as there are nodes, or as nodes that halve.
 Chunking wholeShards(const Layout& layout);
+Chunking halfShards(const Layout& layout);
 Chunking shardsByNodes(const Layout& layout);
 Chunking shardsByHalvingNodes(const Layout& layout);
 

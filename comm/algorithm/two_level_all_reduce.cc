@@ -1,5 +1,6 @@
 #include "comm/algorithm/bidirectional_ring.hpp"
 #include "comm/algorithm/chunks.hpp"
+#include "comm/algorithm/double_tree.hpp"
 #include "comm/algorithm/doubling.hpp"
 #include "comm/algorithm/exchange.hpp"
 #include "comm/algorithm/halving.hpp"
@@ -12,7 +13,7 @@ namespace isthmus {
 namespace {
 
 /// Sums what the rail's members hold of one shard; everybody ends with the whole shard. `pieces`
-/// are equal parts of it: one, one for each member, or one for each that halves.
+/// are equal parts of it: one, two, one for each member, or one for each that halves.
 using RailAllReduce = void (*)(PlanBuilder&, const Group& rail, const Pieces& pieces,
                                const Place& from, const Place& to);
 
@@ -39,6 +40,11 @@ void halvingOnRail(PlanBuilder& plan, const Group& rail, const Pieces& pieces, c
 void bidirectionalOnRail(PlanBuilder& plan, const Group& rail, const Pieces& pieces,
                          const Place& from, const Place& to) {
     bidirectionalAllReduce(plan, rail, pieces, from, to, Completes::kYes);
+}
+
+void doubleTreeOnRail(PlanBuilder& plan, const Group& rail, const Pieces& pieces, const Place& from,
+                      const Place& to) {
+    doubleTreeAllReduce(plan, rail, pieces, from, to, Completes::kYes);
 }
 
 /// Neighbouring shards of each rank, as one run of chunks.
@@ -82,6 +88,10 @@ Chunking wholeShards(const Layout& layout) {
     return Shards(layout).chunking(1);
 }
 
+Chunking halfShards(const Layout& layout) {
+    return Shards(layout).chunking(2);
+}
+
 Chunking shardsByNodes(const Layout& layout) {
     return Shards(layout).chunking(static_cast<int>(layout.nodes.size()));
 }
@@ -108,6 +118,10 @@ void twoLevelHalvingAllReduce(PlanBuilder& plan, const Scene& scene) {
 
 void twoLevelBidirectionalAllReduce(PlanBuilder& plan, const Scene& scene) {
     allReduce(plan, scene, bidirectionalOnRail);
+}
+
+void twoLevelDoubleTreeAllReduce(PlanBuilder& plan, const Scene& scene) {
+    allReduce(plan, scene, doubleTreeOnRail);
 }
 
 }  // namespace isthmus

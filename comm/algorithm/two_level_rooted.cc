@@ -1,24 +1,41 @@
 #include "comm/algorithm/chunks.hpp"
+#include "comm/algorithm/double_tree.hpp"
 #include "comm/algorithm/node_level.hpp"
 #include "comm/algorithm/sharing.hpp"
-#include "comm/algorithm/tree.hpp"
 #include "comm/algorithm/two_level.hpp"
 
 namespace isthmus {
 namespace {
 
-/// Shards (one chunk each) that each rank of my node serves.
-std::vector<Chunks> sharesOf(const Shards& shards, const Scene& scene) {
+/// Chunk c of each shard goes through the c-th of these.
+using Trees = std::initializer_list<TreeShape>;
+
+/// Chunks of the shards that each rank of my node serves: they are neighbours.
+std::vector<Chunks> sharesOf(const Shards& shards, const Scene& scene, const Trees& trees) {
+    const int parts = static_cast<int>(trees.size());
     std::vector<Chunks> shares;
     for (const Rank rank : scene.node.ranks()) {
-        shares.push_back(shards.servedBy(scene.myNode, rank));
+        const std::vector<int> served = shards.servedBy(scene.myNode, rank);
+        shares.push_back(run(served.front() * parts, static_cast<int>(served.size()) * parts));
     }
     return shares;
 }
 
+/// Calls `go(rail, tree, chunk)` for all that I serve, the root's node first on each rail.
+template <typename Go>
+void alongRails(const PlanBuilder& plan, const Scene& scene, const Shards& shards,
+                const Trees& trees, const Go& go) {
+    const int parts = static_cast<int>(trees.size());
+    for (const int shard : shards.servedBy(scene.myNode, plan.me())) {
+        const Group rail(shards.rail(shard, scene.rootNode()), plan.me());
+        int chunk = shard * parts;
+        for (const TreeShape tree : trees) go(rail, tree, chunk++);
+    }
+}
+
 /// Root's node: every rank reads the root's input, and sends its shards on from there.
 void broadcastFromHome(PlanBuilder& plan, const Scene& scene, const Shards& shards,
-                       TreeShape shape) {
+                       const Trees& trees) {
     NodeLevel node(plan, scene.node, blockNames(plan, 1));
     const Chunks all = allBlocks(plan, 1);
     const bool isRoot = plan.me() == scene.root;
@@ -28,10 +45,9 @@ void broadcastFromHome(PlanBuilder& plan, const Scene& scene, const Shards& shar
         plan.wait({&scene.root, 1});
     }
     const Slice whole = node.inputOf(scene.root, all);
-    for (const int shard : shards.servedBy(scene.myNode, plan.me())) {
-        const Group rail(shards.rail(shard, scene.myNode), plan.me());
-        treeBroadcast(plan, rail, shape, {whole[static_cast<std::size_t>(shard)]}, {});
-    }
+    alongRails(plan, scene, shards, trees, [&](const Group& rail, TreeShape tree, int chunk) {
+        treeBroadcast(plan, rail, tree, {whole[static_cast<std::size_t>(chunk)]}, {});
+    });
     plan.copy(plan.output()(all), whole);
     if (isRoot) {
         node.waitForAll();
@@ -40,24 +56,23 @@ void broadcastFromHome(PlanBuilder& plan, const Scene& scene, const Shards& shar
     }
 }
 
-void broadcast(PlanBuilder& plan, const Scene& scene, TreeShape shape) {
+void broadcast(PlanBuilder& plan, const Scene& scene, const Trees& trees) {
     const Shards shards(scene.layout);
-    if (scene.myNode == scene.rootNode()) return broadcastFromHome(plan, scene, shards, shape);
+    if (scene.myNode == scene.rootNode()) return broadcastFromHome(plan, scene, shards, trees);
     NodeLevel node(plan, scene.node, blockNames(plan, 1));
     if (!node.isStaged()) node.signalAll();
-    for (const int shard : shards.servedBy(scene.myNode, plan.me())) {
-        const Group rail(shards.rail(shard, scene.rootNode()), plan.me());
-        treeBroadcast(plan, rail, shape, {}, node.held({shard}));
-    }
+    alongRails(plan, scene, shards, trees, [&](const Group& rail, TreeShape tree, int chunk) {
+        treeBroadcast(plan, rail, tree, {}, node.held({chunk}));
+    });
     if (!node.isStaged()) node.waitForAll();
-    node.spread(sharesOf(shards, scene));
+    node.spread(sharesOf(shards, scene, trees));
 }
 
-void reduceToRoot(PlanBuilder& plan, const Scene& scene, TreeShape shape) {
+void reduceToRoot(PlanBuilder& plan, const Scene& scene, const Trees& trees) {
     const Shards shards(scene.layout);
     const bool isHome = scene.myNode == scene.rootNode();
     NodeLevel node(plan, scene.node, blockNames(plan, 1));
-    const std::vector<Chunks> shares = sharesOf(shards, scene);
+    const std::vector<Chunks> shares = sharesOf(shards, scene, trees);
     const Chunks& mine = shares[static_cast<std::size_t>(scene.node.me())];
     Chunks others;
     for (const Chunks& share : shares) {
@@ -72,11 +87,10 @@ void reduceToRoot(PlanBuilder& plan, const Scene& scene, TreeShape shape) {
     }
     if (!isHome) node.signalAll();  // their inputs are read
     const Rank holder = node.isStaged() ? plan.me() : scene.root;
-    for (std::size_t index = 0; index < mine.size(); ++index) {
-        const Group rail(shards.rail(mine[index], scene.rootNode()), plan.me());
-        treeReduce(plan, rail, shape, {sum[index]},
-                   isHome ? node.heldBy(holder, {mine[index]}) : Slice{}, Completes::kYes);
-    }
+    alongRails(plan, scene, shards, trees, [&](const Group& rail, TreeShape tree, int chunk) {
+        treeReduce(plan, rail, tree, {sum[static_cast<std::size_t>(chunk - mine.front())]},
+                   isHome ? node.heldBy(holder, {chunk}) : Slice{}, Completes::kYes);
+    });
     if (!isHome) return node.waitForAll();
     node.meet();
     if (!node.isStaged()) return;
@@ -161,19 +175,27 @@ void scatterAtHome(PlanBuilder& plan, const Scene& scene, const BlockRails& rail
 }  // namespace
 
 void twoLevelChainBroadcast(PlanBuilder& plan, const Scene& scene) {
-    broadcast(plan, scene, chain);
+    broadcast(plan, scene, {chain});
 }
 
 void twoLevelBinomialBroadcast(PlanBuilder& plan, const Scene& scene) {
-    broadcast(plan, scene, binomial);
+    broadcast(plan, scene, {binomial});
+}
+
+void twoLevelDoubleTreeBroadcast(PlanBuilder& plan, const Scene& scene) {
+    broadcast(plan, scene, {firstTreeFromRoot, secondTreeFromRoot});
 }
 
 void twoLevelChainReduce(PlanBuilder& plan, const Scene& scene) {
-    reduceToRoot(plan, scene, chain);
+    reduceToRoot(plan, scene, {chain});
 }
 
 void twoLevelBinomialReduce(PlanBuilder& plan, const Scene& scene) {
-    reduceToRoot(plan, scene, binomial);
+    reduceToRoot(plan, scene, {binomial});
+}
+
+void twoLevelDoubleTreeReduce(PlanBuilder& plan, const Scene& scene) {
+    reduceToRoot(plan, scene, {firstTreeFromRoot, secondTreeFromRoot});
 }
 
 void twoLevelLinearGather(PlanBuilder& plan, const Scene& scene) {

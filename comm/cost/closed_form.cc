@@ -36,6 +36,10 @@ std::optional<FlatCost> allReduceCost(std::string_view algorithm, double ranks, 
     if (algorithm == "bidirectional_ring") {
         return FlatCost{2 * std::floor(ranks / 2), 2 * bytes * part, bytes * part, 2 * peers};
     }
+    if (algorithm == "double_tree") {
+        const double levels = std::floor(std::log2(ranks));
+        return FlatCost{2 * levels, 2 * bytes, bytes, 4};
+    }
     if (algorithm == "halving") {
         const Halving halving(ranks, bytes);
         const double more = 2 * halving.folded;
@@ -66,6 +70,9 @@ std::optional<FlatCost> rootedCost(std::string_view algorithm, double ranks, dou
     const double peers = ranks - 1;
     if (algorithm == "binomial") {
         return FlatCost{rounds, bytes * rounds, reduced * rounds, rounds};
+    }
+    if (algorithm == "double_tree") {
+        return FlatCost{1 + std::floor(std::log2(peers)), bytes, reduced, 2};
     }
     if (algorithm == "chain") return FlatCost{peers, bytes * peers, reduced * peers, peers};
     return std::nullopt;

@@ -30,8 +30,9 @@ struct FlatCost {
     }
 };
 
-/// Cost of a one-level algorithm over `ranks` equal ranks without pipelining; `bytes` is the whole
-/// operand (CallShape::bytes). Nothing for a name without a formula.
+/// Cost of a one-level algorithm over `ranks` equal ranks without pipelining, but for the double
+/// tree, which is nothing without: many segments are taken to flow. `bytes` is the whole operand
+/// (CallShape::bytes). Nothing for a name without a formula.
 /// Source: collectives.md 2.3; Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005.
 std::optional<FlatCost> flatCost(Collective collective, std::string_view algorithm, int ranks,
                                  double bytes);

@@ -29,6 +29,15 @@ struct Act {
     double pace = 1;
 };
 
+/// A value for each number that looks like none of its neighbours' (the finaliser of SplitMix64;
+/// Steele, Lea and Flood, OOPSLA 2014, doi 10.1145/2660193.2660195).
+std::uint64_t scattered(std::uint64_t number) {
+    number += kScale;
+    number = (number ^ (number >> 30)) * 0xBF58476D1CE4E5B9U;
+    number = (number ^ (number >> 27)) * 0x94D049BB133111EBU;
+    return number ^ (number >> 31);
+}
+
 class Interpreter {
 public:
     Interpreter(const std::vector<Plan>& plans, const Choices& choices)
@@ -141,7 +150,7 @@ private:
         std::uint64_t mixed = choices_.seed * 31 + static_cast<std::uint64_t>(rank);
         mixed = mixed * 1000003 + static_cast<std::uint64_t>(name.block);
         mixed = mixed * 1000003 + static_cast<std::uint64_t>(name.chunk);
-        return std::mt19937_64(mixed)();
+        return scattered(mixed);
     }
 
     void takeTurn() {

@@ -150,17 +150,18 @@ TEST(Wire, AllToAllSendsEachPairOnce) {
 TEST(Wire, BroadcastAndReduceCrossEachCardOnce) {
     for (const Collective collective : {Collective::kBroadcast, Collective::kReduce}) {
         const bool isBroadcast = collective == Collective::kBroadcast;
-        forAll(collective, "two_level_chain",
-               [&](const Wire& wire, const Layout& layout, Rank root) {
-                   const auto home = static_cast<std::size_t>(layout.nodeOf(root));
-                   const auto& in = isBroadcast ? wire.entersNode : wire.leavesNode;
-                   const auto& out = isBroadcast ? wire.leavesNode : wire.entersNode;
-                   for (std::size_t node = 0; node < layout.nodes.size(); ++node) {
-                       EXPECT_EQ(in[node], node == home ? 0 : wire.blockElements);
-                       EXPECT_LE(out[node], wire.blockElements);
-                   }
-                   EXPECT_EQ(out[home], wire.blockElements);
-               });
+        for (const std::string_view name : {"two_level_chain", "two_level_double_tree"}) {
+            forAll(collective, name, [&](const Wire& wire, const Layout& layout, Rank root) {
+                const auto home = static_cast<std::size_t>(layout.nodeOf(root));
+                const auto& in = isBroadcast ? wire.entersNode : wire.leavesNode;
+                const auto& out = isBroadcast ? wire.leavesNode : wire.entersNode;
+                for (std::size_t node = 0; node < layout.nodes.size(); ++node) {
+                    EXPECT_EQ(in[node], node == home ? 0 : wire.blockElements);
+                    EXPECT_LE(out[node], wire.blockElements);
+                }
+                EXPECT_EQ(out[home], wire.blockElements);
+            });
+        }
     }
 }
 
@@ -235,6 +236,19 @@ TEST(Wire, BidirectionalRingCarriesWhatARingCarries) {
                                             : (ranks - 1) * wire.blockElements);
             }
         }
+    }
+}
+
+// Half up and twice half down where a rank has children, half up where it has none.
+TEST(Wire, DoubleTreesLoadEveryRankWithTwoPayloadsAtMost) {
+    for (int ranks = 2; ranks <= 17; ++ranks) {
+        const Wire wire = wireOfEntry(Collective::kAllReduce, "double_tree", equalNodes(ranks, 1));
+        std::int64_t total = 0;
+        for (const std::int64_t elements : wire.leavesRank) {
+            EXPECT_LE(elements, 2 * wire.blockElements) << ranks;
+            total += elements;
+        }
+        EXPECT_EQ(total, 2 * (ranks - 1) * wire.blockElements);
     }
 }
 

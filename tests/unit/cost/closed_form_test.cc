@@ -46,6 +46,14 @@ TEST(FlatCost, OfHalvingAndTwoWayRingsByHand) {
     EXPECT_DOUBLE_EQ(secondsOf(Collective::kAllGather, "bidirectional_ring", 4, 400), 20 + 300 + 6);
 }
 
+TEST(FlatCost, OfDoubleTreesByHand) {
+    // 9 ranks: 3 levels; half the bytes leave to each of two children, half to each of two parents
+    EXPECT_DOUBLE_EQ(secondsOf(Collective::kAllReduce, "double_tree", 9, 100), 60 + 200 + 50 + 8);
+    // the root, and 8 below it in trees of 3 levels
+    EXPECT_DOUBLE_EQ(secondsOf(Collective::kBroadcast, "double_tree", 9, 100), 40 + 100 + 4);
+    EXPECT_DOUBLE_EQ(secondsOf(Collective::kReduce, "double_tree", 9, 100), 40 + 100 + 50 + 4);
+}
+
 TEST(FlatCost, IsNothingForOneRankAndUnknownForAStranger) {
     EXPECT_DOUBLE_EQ(secondsOf(Collective::kAllReduce, "ring", 1, 400), 0);
     EXPECT_FALSE(flatCost(Collective::kAllReduce, "teleport", 4, 400).has_value());
