@@ -16,12 +16,16 @@ Chunks piecesFrom(const Group& group, const Pieces& pieces, int first, int amoun
 
 }  // namespace
 
-void bruckAllGather(PlanBuilder& plan, const Group& group, const Pieces& pieces, const Place& at) {
+void bruckAllGather(PlanBuilder& plan, const Group& group, const Pieces& pieces, const Place& at,
+                    int radix) {
     const int me = group.me();
-    for (int have = 1; have < group.size(); have *= 2) {
-        const int moved = std::min(have, group.size() - have);
-        plan.send(group[me - have], at(piecesFrom(group, pieces, me, moved)));
-        plan.recv(group[me + have], at(piecesFrom(group, pieces, me + have, moved)));
+    for (int have = 1; have < group.size(); have *= radix) {
+        for (int digit = 1; digit < radix && digit * have < group.size(); ++digit) {
+            const int step = digit * have;
+            const int moved = std::min(have, group.size() - step);
+            plan.send(group[me - step], at(piecesFrom(group, pieces, me, moved)));
+            plan.recv(group[me + step], at(piecesFrom(group, pieces, me + step, moved)));
+        }
     }
 }
 

@@ -1,5 +1,8 @@
 #include "comm/algorithm/catalogue.hpp"
 
+#include <algorithm>
+#include <numeric>
+
 #include "comm/algorithm/chunks.hpp"
 #include "comm/algorithm/entries.hpp"
 
@@ -34,6 +37,15 @@ bool isOrderly(const Layout& layout) {
     return layout.ranks() > 0;
 }
 
+/// None, or one for each node, that together are something.
+bool areSharesPlausible(const Layout& layout) {
+    if (layout.shares.empty()) return true;
+    const bool isNegative = std::any_of(layout.shares.begin(), layout.shares.end(),
+                                        [](int share) { return share < 0; });
+    const auto sum = std::accumulate(layout.shares.begin(), layout.shares.end(), std::int64_t{0});
+    return layout.shares.size() == layout.nodes.size() && !isNegative && sum > 0;
+}
+
 Status invalid(const PlanRequest& request, const std::string& what) {
     return Status::invalidArgument(std::string(nameOf(request.collective)) + " \"" +
                                    request.algorithm + "\": " + what);
@@ -45,6 +57,9 @@ Status checkRequest(const Layout& layout, const PlanRequest& request, const Entr
     }
     if (!isOrderly(layout)) {
         return invalid(request, "layout must have every rank once, in ascending order");
+    }
+    if (!areSharesPlausible(layout)) {
+        return invalid(request, "shares must be one for each node, none negative, some positive");
     }
     const auto isRank = [&](Rank rank) { return rank >= 0 && rank < layout.ranks(); };
     if (!isRank(request.me) || !isRank(request.root)) {

@@ -15,6 +15,9 @@ namespace isthmus {
 /// ascending. A value.
 struct Layout {
     std::vector<std::vector<Rank>> nodes;
+    /// What part of an operand each node owns and adds up for all, in units of their sum
+    /// (water_fill.hpp), where cards are known to be unequal; else empty.
+    std::vector<int> shares = {};
 
     int ranks() const;
     int nodeOf(Rank rank) const;
@@ -38,16 +41,19 @@ struct PlanRequest {
 ///     collective; barrier: "direct"
 ///   by messages alone (any layout; kNone): all_reduce "ring" "exchange" "doubling" "halving"
 ///     "bidirectional_ring" "double_tree"; all_gather "ring" "exchange" "bruck"
-///     "bidirectional_ring"; reduce_scatter "ring" "exchange" "halving" "bidirectional_ring";
-///     all_to_all "pairwise" "pairwise_copied"; broadcast and reduce "chain" "binomial"
-///     "double_tree"; gather and scatter "linear"; barrier "dissemination"
-///   several nodes (kAll or kShared): the same names with "two_level_" before, except bruck and,
-///     of all_gather and reduce_scatter, halving and bidirectional_ring
+///     "bruck4" "bidirectional_ring"; reduce_scatter "ring" "exchange" "halving"
+///     "bidirectional_ring"; all_to_all "pairwise" "pairwise_copied" "bruck" "bruck4"; broadcast
+///     and reduce "chain" "binomial" "double_tree"; gather and scatter "linear"; barrier
+///     "dissemination"
+///   several nodes (kAll or kShared): the same names with "two_level_" before, except bruck, bruck4
+///     and, of all_gather and reduce_scatter, halving and bidirectional_ring; all_to_all
+///     "two_level_node_first" "two_level_rail_first" (kShared); all_reduce "two_level_owners" where
+///     Layout::shares says what each node owns
 /// isInPlaceSafe is false for all_to_all "direct" with kAll (its staged plan is safe:
 /// Plan::inPlaceSafe says), "pairwise" and "two_level_pairwise"; the "_copied" ones send the same
 /// messages, so ranks ("pairwise") or nodes ("two_level_pairwise") may choose alone.
-/// Blocks of different sizes (v-forms): all but all_to_all "direct", "inline" and "two_level_*",
-/// where a rank would need its peers' counts; all_to_all with counts goes by "pairwise".
+/// Blocks of different sizes (v-forms): all but those of all_to_all where a rank would need its
+/// peers' counts; all_to_all with counts goes by "pairwise".
 struct Algorithm {
     std::string_view name;  ///< "ring", "two_level_ring", ...
     Collective collective;
@@ -58,6 +64,7 @@ struct Algorithm {
     std::vector<Mapping> mappings;
     bool isInPlaceSafe;
     bool (*fits)(const Layout& layout);  ///< false: not for this layout (e.g. one node only)
+    bool servesCounts = true;            ///< blocks of different sizes
 };
 
 const std::vector<Algorithm>& catalogue();

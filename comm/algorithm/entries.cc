@@ -4,6 +4,7 @@
 #include "comm/algorithm/inlined.hpp"
 #include "comm/algorithm/one_level.hpp"
 #include "comm/algorithm/one_node.hpp"
+#include "comm/algorithm/two_hop.hpp"
 #include "comm/algorithm/two_level.hpp"
 #include "comm/plan/chunking.hpp"
 
@@ -38,6 +39,10 @@ bool isSeveralNodes(const Layout& layout) {
     return layout.nodes.size() > 1 || layout.ranks() == 1;
 }
 
+bool isSeveralNodesWithShares(const Layout& layout) {
+    return layout.nodes.size() > 1 && !layout.shares.empty();
+}
+
 constexpr bool kSafe = true;
 constexpr bool kUnsafe = false;
 constexpr bool kOneLevel = false;
@@ -51,6 +56,8 @@ constexpr std::string_view kRabenseifner =
 constexpr std::string_view kChan = "Chan et al., PPoPP 2006: both directions of a ring";
 constexpr std::string_view kSanders = "Sanders et al. 2009, doi 10.1016/j.parco.2009.09.001";
 constexpr std::string_view kBruck = "Bruck et al. 1997, doi 10.1109/71.642949";
+constexpr std::string_view kBytePs = "Jiang et al., BytePS, OSDI 2020, Theorem 1; no servers";
+constexpr std::string_view kPxn = "PXN, NVIDIA NCCL 2.12, 2022; unequal nodes: own";
 constexpr std::string_view kHensgen = "Hensgen et al. 1988, doi 10.1007/BF01379320";
 constexpr std::string_view kBlueConnect = "Cho et al., BlueConnect, MLSys 2019; unequal nodes: own";
 
@@ -86,6 +93,18 @@ Entry anyMapping(Entry entry) {
     return entry;
 }
 
+/// Where layouts say what each node owns.
+Entry withShares(Entry entry) {
+    entry.facts.fits = isSeveralNodesWithShares;
+    return entry;
+}
+
+/// A rank would need its peers' counts.
+Entry equalBlocks(Entry entry) {
+    entry.facts.servesCounts = false;
+    return entry;
+}
+
 void addInNode(std::vector<Entry>& all) {
     using enum Collective;
     const Cut each = pieceForEachRank;
@@ -96,8 +115,9 @@ void addInNode(std::vector<Entry>& all) {
         inNode("direct", kAllGather, "each rank reads everybody's input", whole, directAllGather));
     all.push_back(inNode("direct", kReduceScatter, "each rank sums its block of all inputs", whole,
                          directReduceScatter));
-    all.push_back(inNode("direct", kAllToAll, "each rank reads its block of every input", whole,
-                         directAllToAll, kUnsafe));
+    all.push_back(
+        equalBlocks(inNode("direct", kAllToAll, "each rank reads its block of every input", whole,
+                           directAllToAll, kUnsafe)));
     all.push_back(
         inNode("direct", kBroadcast, "each rank reads the root's input", whole, directBroadcast));
     all.push_back(inNode("direct", kReduce,
@@ -118,7 +138,8 @@ void addInlined(std::vector<Entry>& all) {
     all.push_back(anyMapping(inNode("inline", kAllGather, kMeaning, whole, inlineAllGather)));
     all.push_back(
         anyMapping(inNode("inline", kReduceScatter, kMeaning, whole, inlineReduceScatter)));
-    all.push_back(anyMapping(inNode("inline", kAllToAll, kMeaning, whole, inlineAllToAll)));
+    all.push_back(
+        equalBlocks(anyMapping(inNode("inline", kAllToAll, kMeaning, whole, inlineAllToAll))));
     all.push_back(anyMapping(inNode("inline", kBroadcast, kMeaning, whole, inlineBroadcast)));
     all.push_back(anyMapping(inNode("inline", kReduce, kMeaning, whole, inlineReduce)));
     all.push_back(anyMapping(inNode("inline", kGather, kMeaning, whole, inlineGather)));
@@ -146,6 +167,9 @@ void addReducingTwoLevel(std::vector<Entry>& all) {
     all.push_back(twoLevel("two_level_double_tree", kAllReduce,
                            "the same up and down two trees of nodes at once", kSanders, halfShards,
                            twoLevelDoubleTreeAllReduce));
+    all.push_back(withShares(twoLevel("two_level_owners", kAllReduce,
+                                      "exchange where each node owns what its card has time for",
+                                      kBytePs, shardsByShares, twoLevelExchangeAllReduce)));
     all.push_back(twoLevel("two_level_exchange", kReduceScatter,
                            "each node sums a block, the sums go straight to its rank", kBlueConnect,
                            whole, twoLevelExchangeReduceScatter));
@@ -171,12 +195,20 @@ void addMovingTwoLevel(std::vector<Entry>& all) {
     all.push_back(twoLevel("two_level_ring", kAllGather,
                            "each block goes from node to node, and round in each", kBlueConnect,
                            whole, twoLevelRingAllGather));
-    all.push_back(twoLevel("two_level_pairwise", kAllToAll,
-                           "a message for each rank elsewhere, memory in the node", kThakur, whole,
-                           twoLevelPairwiseAllToAll, kUnsafe));
-    all.push_back(twoLevel("two_level_pairwise_copied", kAllToAll,
-                           "the same out of copies: may run in place", kThakur, whole,
-                           twoLevelCopiedPairwiseAllToAll));
+    all.push_back(equalBlocks(twoLevel("two_level_pairwise", kAllToAll,
+                                       "a message for each rank elsewhere, memory in the node",
+                                       kThakur, whole, twoLevelPairwiseAllToAll, kUnsafe)));
+    all.push_back(equalBlocks(twoLevel("two_level_pairwise_copied", kAllToAll,
+                                       "the same out of copies: may run in place", kThakur, whole,
+                                       twoLevelCopiedPairwiseAllToAll)));
+    all.push_back(anyMapping(
+        equalBlocks(twoLevel("two_level_node_first", kAllToAll,
+                             "a node's blocks for a rank elsewhere in one message: small blocks",
+                             kPxn, whole, nodeFirstAllToAll))));
+    all.push_back(
+        anyMapping(equalBlocks(twoLevel("two_level_rail_first", kAllToAll,
+                                        "my blocks for another node in one message: small blocks",
+                                        kPxn, whole, railFirstAllToAll))));
     all.push_back(twoLevel("two_level_chain", kBroadcast,
                            "shards flow from node to node, each through its own rank", kOwn,
                            wholeShards, twoLevelChainBroadcast));
@@ -242,6 +274,8 @@ void addMovingByMessages(std::vector<Entry>& all) {
                              exchangeAllGatherOfAll));
     all.push_back(byMessages("bruck", kAllGather, "log2 rounds of growing runs: small payloads",
                              kBruck, whole, bruckAllGatherOfAll));
+    all.push_back(byMessages("bruck4", kAllGather, "log4 rounds of three messages: small payloads",
+                             kBruck, whole, bruck4AllGatherOfAll));
     all.push_back(byMessages("bidirectional_ring", kAllGather,
                              "blocks go round a ring both ways: half its rounds", kChan, whole,
                              bidirectionalAllGatherOfAll));
@@ -250,6 +284,12 @@ void addMovingByMessages(std::vector<Entry>& all) {
     all.push_back(byMessages("pairwise_copied", kAllToAll,
                              "the same out of copies: may run in place", kThakur, whole,
                              copiedPairwiseAllToAllOfAll));
+    all.push_back(
+        equalBlocks(byMessages("bruck", kAllToAll, "log2 rounds of half of all blocks: tiny blocks",
+                               kBruck, whole, bruckAllToAllOfAll)));
+    all.push_back(
+        equalBlocks(byMessages("bruck4", kAllToAll, "log4 rounds of three messages: tiny blocks",
+                               kBruck, whole, bruck4AllToAllOfAll)));
     all.push_back(byMessages("chain", kBroadcast, "the payload flows from rank to rank", kOwn,
                              whole, chainBroadcastOfAll));
     all.push_back(byMessages("binomial", kBroadcast, "binomial tree: small payloads", kThakur,

@@ -2,6 +2,7 @@
 
 #include "comm/algorithm/bidirectional_ring.hpp"
 #include "comm/algorithm/bruck.hpp"
+#include "comm/algorithm/bruck_all_to_all.hpp"
 #include "comm/algorithm/chunks.hpp"
 #include "comm/algorithm/dissemination.hpp"
 #include "comm/algorithm/double_tree.hpp"
@@ -16,6 +17,18 @@ namespace {
 
 void copyOwnBlock(PlanBuilder& plan) {
     plan.copy(plan.output()(block(plan, plan.me())), plan.input()(block(plan, 0)));
+}
+
+void bruckGather(PlanBuilder& plan, const Scene& scene, int radix) {
+    const Group group = scene.everybody(plan.me());
+    copyOwnBlock(plan);
+    bruckAllGather(plan, group, blocksOf(plan, group), plan.output(), radix);
+}
+
+void bruckExchange(PlanBuilder& plan, const Scene& scene, int radix) {
+    const Chunks own = block(plan, plan.me());
+    bruckAllToAll(plan, scene.everybody(plan.me()), radix);
+    plan.copy(plan.output()(own), plan.input()(own));
 }
 
 void allToAll(PlanBuilder& plan, const Scene& scene, Outgoing outgoing) {
@@ -126,9 +139,19 @@ void bidirectionalAllGatherOfAll(PlanBuilder& plan, const Scene& scene) {
 }
 
 void bruckAllGatherOfAll(PlanBuilder& plan, const Scene& scene) {
-    const Group group = scene.everybody(plan.me());
-    copyOwnBlock(plan);
-    bruckAllGather(plan, group, blocksOf(plan, group), plan.output());
+    bruckGather(plan, scene, 2);
+}
+
+void bruck4AllGatherOfAll(PlanBuilder& plan, const Scene& scene) {
+    bruckGather(plan, scene, 4);
+}
+
+void bruckAllToAllOfAll(PlanBuilder& plan, const Scene& scene) {
+    bruckExchange(plan, scene, 2);
+}
+
+void bruck4AllToAllOfAll(PlanBuilder& plan, const Scene& scene) {
+    bruckExchange(plan, scene, 4);
 }
 
 void pairwiseAllToAllOfAll(PlanBuilder& plan, const Scene& scene) {

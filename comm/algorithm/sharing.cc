@@ -64,10 +64,17 @@ std::vector<int> Shards::servedBy(int node, Rank rank) const {
 }
 
 Chunking Shards::chunking(int parts) const {
+    return chunking(std::vector<int>(static_cast<std::size_t>(parts), 1));
+}
+
+Chunking Shards::chunking(const std::vector<int>& weights) const {
+    const int all = std::accumulate(weights.begin(), weights.end(), 0);
     Chunking chunking{.cuts = {{0, 1}}};
     for (std::size_t shard = 0; shard + 1 < cuts_.size(); ++shard) {
-        for (int part = 1; part <= parts; ++part) {
-            chunking.cuts.push_back(between(cuts_[shard], cuts_[shard + 1], part, parts));
+        int before = 0;
+        for (const int weight : weights) {
+            before += weight;
+            chunking.cuts.push_back(between(cuts_[shard], cuts_[shard + 1], before, all));
         }
     }
     return chunking;

@@ -22,6 +22,8 @@ public:
     std::vector<int> servedBy(int node, Rank rank) const;
     /// Every shard cut again into `parts` equal pieces: shard k is chunks k * parts and on.
     Chunking chunking(int parts) const;
+    /// The same with pieces as wide as `weights` says, in units of their sum.
+    Chunking chunking(const std::vector<int>& weights) const;
 
 private:
     const Layout& layout_;

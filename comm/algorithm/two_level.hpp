@@ -47,5 +47,7 @@ Chunking wholeShards(const Layout& layout);
 Chunking halfShards(const Layout& layout);
 Chunking shardsByNodes(const Layout& layout);
 Chunking shardsByHalvingNodes(const Layout& layout);
+/// Every shard in pieces that are as wide as each node's share (Layout::shares).
+Chunking shardsByShares(const Layout& layout);
 
 }  // namespace isthmus

@@ -100,6 +100,10 @@ Chunking shardsByHalvingNodes(const Layout& layout) {
     return Shards(layout).chunking(halvingWorkers(static_cast<int>(layout.nodes.size())));
 }
 
+Chunking shardsByShares(const Layout& layout) {
+    return Shards(layout).chunking(layout.shares);
+}
+
 void twoLevelRingAllReduce(PlanBuilder& plan, const Scene& scene) {
     allReduce(plan, scene, ringOnRail);
 }

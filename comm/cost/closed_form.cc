@@ -1,5 +1,6 @@
 #include "comm/cost/closed_form.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -49,6 +50,32 @@ std::optional<FlatCost> allReduceCost(std::string_view algorithm, double ranks, 
     return std::nullopt;
 }
 
+/// Bruck's rounds to base `radix`: in each, one message for every digit.
+struct Digits {
+    double rounds = 0;
+    double messages = 0;
+    double hops = 0;  ///< digits other than 0 of 1 to ranks - 1 together
+
+    Digits(int ranks, int radix) {
+        for (int unit = 1; unit < ranks; unit *= radix) {
+            rounds += 1;
+            messages += std::min(radix - 1, (ranks - 1) / unit);
+            for (int distance = unit; distance < ranks; ++distance) {
+                hops += distance / unit % radix != 0 ? 1 : 0;
+            }
+        }
+    }
+};
+
+std::optional<FlatCost> allToAllCost(std::string_view algorithm, int ranks, double bytes) {
+    const double part = bytes / ranks;
+    if (algorithm == "pairwise") return FlatCost{ranks - 1.0, part * (ranks - 1), 0, ranks - 1.0};
+    if (algorithm == "exchange") return FlatCost{1, part * (ranks - 1), 0, ranks - 1.0};
+    if (algorithm != "bruck" && algorithm != "bruck4") return std::nullopt;
+    const Digits digits(ranks, algorithm == "bruck" ? 2 : 4);
+    return FlatCost{digits.rounds, part * digits.hops, 0, digits.messages};
+}
+
 std::optional<FlatCost> allGatherCost(std::string_view algorithm, double ranks, double rounds,
                                       double bytes) {
     const double peers = ranks - 1;
@@ -57,6 +84,10 @@ std::optional<FlatCost> allGatherCost(std::string_view algorithm, double ranks, 
     if (algorithm == "exchange") return FlatCost{1, bytes * part, 0, peers};
     if (algorithm == "bidirectional_ring") {
         return FlatCost{std::floor(ranks / 2), bytes * part, 0, peers};
+    }
+    if (algorithm == "bruck4") {
+        const Digits digits(static_cast<int>(ranks), 4);
+        return FlatCost{digits.rounds, bytes * part, 0, digits.messages};
     }
     if (algorithm == "bruck" || algorithm == "doubling") {
         return FlatCost{rounds, bytes * part, 0, rounds};
@@ -105,10 +136,7 @@ std::optional<FlatCost> flatCost(Collective collective, std::string_view algorit
         return cost;
     }
     case Collective::kAllToAll:
-        if (algorithm == "pairwise" || algorithm == "exchange") {
-            return FlatCost{algorithm == "pairwise" ? all - 1 : 1, bytes * part, 0, all - 1};
-        }
-        return std::nullopt;
+        return allToAllCost(algorithm, ranks, bytes);
     case Collective::kBroadcast:
         return rootedCost(algorithm, all, rounds, bytes, false);
     case Collective::kReduce:

@@ -141,7 +141,7 @@ bool isUnequalExchange(const CallShape& call) {
 // Why `entry` cannot serve the call; empty: it can.
 std::string objectionOf(const Algorithm& entry, const CallShape& call,
                         const SelectorOptions& options) {
-    if (isUnequalExchange(call) && entry.mappings != std::vector{Mapping::kNone}) {
+    if (isUnequalExchange(call) && !entry.servesCounts) {
         return "does not serve blocks of different sizes: pairwise does";
     }
     if (entry.name == "inline" && call.bytes > static_cast<std::uint64_t>(options.inlineBytes)) {

@@ -73,6 +73,34 @@ TEST(SmallCatalogue, LosesItsMutants) {
     for (const Tally& tally : all.byDamage) EXPECT_GT(tally.caught, 100);
 }
 
+/// Nodes that own 0, 1, 2, ... parts: only the widths of chunks differ from those of an exchange.
+TEST(Owners, HoldForUnequalShares) {
+    const Algorithm* entry = findAlgorithm(Collective::kAllReduce, "two_level_owners");
+    ASSERT_NE(entry, nullptr);
+    MutantStudy all;
+    for (int ranks = 2; ranks <= 33; ++ranks) {
+        for (const NamedLayout& named : layoutsOf(ranks)) {
+            Layout layout = Layout::of(named.nodeOfRank);
+            const bool isChosen = named.name == "2 nodes" || named.name == "3+2+1";
+            if (!isChosen || layout.nodes.size() < 2) continue;
+            for (int node = 0; node < static_cast<int>(layout.nodes.size()); ++node) {
+                layout.shares.push_back(node);
+            }
+            const Mapping mapping = ranks % 2 == 0 ? Mapping::kAll : Mapping::kShared;
+            const std::vector<Mapping> mappings(named.nodeOfRank.size(), mapping);
+            const auto plans = plansOfEntry(*entry, mappings, 0, layout);
+            const Proof proof = proveBothModels(entry->collective, plans, named.nodeOfRank, true);
+            EXPECT_TRUE(proof) << titleOf(plans, named) << ": " << proof.what;
+            if (ranks > 6) continue;
+            EXPECT_EQ(interpretOften(plans, 11, 6), "") << titleOf(plans, named);
+            all += studyMutants(plans, named.nodeOfRank, static_cast<std::uint64_t>(ranks), 3);
+        }
+    }
+    std::cout << all.text() << "\n";
+    for (const std::string& hole : all.holes) ADD_FAILURE() << hole;
+    EXPECT_GT(all.sum().caught, 100);
+}
+
 /// Ranks that run in place copy first and send the same messages as those that do not.
 TEST(PairwiseAllToAll, LetsEachRankChooseAlone) {
     const Algorithm* plain = findAlgorithm(Collective::kAllToAll, "pairwise");

@@ -7,9 +7,8 @@
 namespace isthmus::test {
 
 std::vector<Plan> plansOfEntry(const Algorithm& entry, const std::vector<Mapping>& mappingOfRank,
-                               Rank root, const std::vector<int>& nodeOfRank) {
+                               Rank root, const Layout& layout) {
     std::vector<Plan> plans;
-    const Layout layout = Layout::of(nodeOfRank);
     for (Rank me = 0; me < layout.ranks(); ++me) {
         PlanRequest request;
         request.collective = entry.collective;
@@ -23,6 +22,11 @@ std::vector<Plan> plansOfEntry(const Algorithm& entry, const std::vector<Mapping
         plans.push_back(std::move(*plan));
     }
     return plans;
+}
+
+std::vector<Plan> plansOfEntry(const Algorithm& entry, const std::vector<Mapping>& mappingOfRank,
+                               Rank root, const std::vector<int>& nodeOfRank) {
+    return plansOfEntry(entry, mappingOfRank, root, Layout::of(nodeOfRank));
 }
 
 bool SeenPlans::isNew(const std::vector<Plan>& plans) {

@@ -9,6 +9,8 @@ namespace isthmus::test {
 /// The plans of all ranks for one catalogue entry; a plan that cannot be made fails the running
 /// test and gives none.
 std::vector<Plan> plansOfEntry(const Algorithm& entry, const std::vector<Mapping>& mappingOfRank,
+                               Rank root, const Layout& layout);
+std::vector<Plan> plansOfEntry(const Algorithm& entry, const std::vector<Mapping>& mappingOfRank,
                                Rank root, const std::vector<int>& nodeOfRank);
 
 /// Remembers sets of plans by messages alone, for which nodes do not matter: layouts that order the

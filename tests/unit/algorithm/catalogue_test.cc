@@ -84,6 +84,21 @@ TEST(Layout, NumbersNodesByTheirLowestRank) {
     EXPECT_EQ(layout.nodeOf(5), -1);
 }
 
+TEST(Catalogue, HasOwnersWhereALayoutHasShares) {
+    Layout layout = Layout::of({0, 0, 1, 2});
+    const PlanRequest request{Collective::kAllReduce, 1, 0, Mapping::kAll, "two_level_owners"};
+    EXPECT_THAT(failureOf(layout, request).what(), HasSubstr("does not fit 3 nodes"));
+    layout.shares = {2, 1};
+    EXPECT_THAT(failureOf(layout, request).what(), HasSubstr("one for each node"));
+    layout.shares = {2, -1, 0};
+    EXPECT_THAT(failureOf(layout, request).what(), HasSubstr("none negative"));
+    layout.shares = {2, 1, 0};
+    const Result<Plan> plan = makePlan(layout, request);
+    ASSERT_TRUE(plan.ok()) << plan.status().what();
+    const std::vector<Fraction> cuts = {{0, 1}, {1, 3}, {1, 2}, {1, 2}, {5, 6}, {1, 1}, {1, 1}};
+    EXPECT_EQ(plan->chunking.cuts, cuts);
+}
+
 TEST(Scene, OrdersRanksNodeByNodeAndFromTheRoot) {
     const Layout layout = Layout::of({0, 1, 0, 1, 2});
     const Scene scene(layout, 1, 3);

@@ -136,7 +136,8 @@ TEST(Wire, ReduceScatterSendsOneSumOfEachBlockOutOfEachNode) {
 }
 
 TEST(Wire, AllToAllSendsEachPairOnce) {
-    for (const std::string_view name : {"two_level_pairwise", "two_level_pairwise_copied"}) {
+    for (const std::string_view name : {"two_level_pairwise", "two_level_pairwise_copied",
+                                        "two_level_node_first", "two_level_rail_first"}) {
         forAll(Collective::kAllToAll, name, [](const Wire& wire, const Layout& layout, Rank) {
             for (std::size_t node = 0; node < layout.nodes.size(); ++node) {
                 const std::int64_t mine = ranksOf(layout, node);
@@ -223,6 +224,25 @@ TEST(Wire, HalvingMeetsTheBoundOverEqualNodesOfPowersOfTwo) {
     }
 }
 
+// Of N nodes one that owns w of S sends S - w to other owners and (N - 1) w back.
+TEST(Wire, OwnersLoadEachCardByItsShare) {
+    const Algorithm* entry = findAlgorithm(Collective::kAllReduce, "two_level_owners");
+    ASSERT_NE(entry, nullptr);
+    for (const auto& [ranksOfNode, shares] :
+         {std::pair(1, std::vector<int>{1, 1, 1, 0}), {2, {4, 3, 2, 1}}, {3, {1, 5}}}) {
+        const int nodes = static_cast<int>(shares.size());
+        Layout layout = equalNodes(nodes, ranksOfNode);
+        layout.shares = shares;
+        const int units = std::accumulate(shares.begin(), shares.end(), 0);
+        const Wire wire = wireOf(plansOf(*entry, layout, 0, Choice::kDirect), layout);
+        for (std::size_t node = 0; node < shares.size(); ++node) {
+            const std::int64_t carried = units + (nodes - 2) * shares[node];
+            EXPECT_EQ(wire.leavesNode[node] * units, carried * wire.blockElements);
+            EXPECT_EQ(wire.entersNode[node] * units, carried * wire.blockElements);
+        }
+    }
+}
+
 // Both ways cross each card as often as one way: blocks go half as far in each direction.
 TEST(Wire, BidirectionalRingCarriesWhatARingCarries) {
     for (int ranks = 2; ranks <= 9; ++ranks) {
@@ -249,6 +269,56 @@ TEST(Wire, DoubleTreesLoadEveryRankWithTwoPayloadsAtMost) {
             total += elements;
         }
         EXPECT_EQ(total, 2 * (ranks - 1) * wire.blockElements);
+    }
+}
+
+/// Messages from each node to each other one.
+std::vector<std::vector<int>> messagesBetween(const std::vector<Plan>& plans,
+                                              const Layout& layout) {
+    const std::size_t nodes = layout.nodes.size();
+    std::vector<std::vector<int>> messages(nodes, std::vector<int>(nodes, 0));
+    for (const Plan& plan : plans) {
+        for (const Step& step : plan.steps) {
+            if (step.verb != Verb::kSend) continue;
+            ++messages[static_cast<std::size_t>(layout.nodeOf(plan.me))]
+                      [static_cast<std::size_t>(layout.nodeOf(step.peers[0]))];
+        }
+    }
+    return messages;
+}
+
+// One for each rank at one of the two ends, instead of one for each pair; none inside a node.
+TEST(Wire, TwoHopAllToAllSendsAMessageForEachRankOfANode) {
+    for (const bool isNodeFirst : {true, false}) {
+        const Algorithm* entry = findAlgorithm(
+            Collective::kAllToAll, isNodeFirst ? "two_level_node_first" : "two_level_rail_first");
+        ASSERT_NE(entry, nullptr);
+        for (const Layout& layout : testLayouts()) {
+            if (layout.nodes.size() < 2) continue;
+            const auto messages =
+                messagesBetween(plansOf(*entry, layout, 0, Choice::kDirect), layout);
+            for (std::size_t from = 0; from < messages.size(); ++from) {
+                for (std::size_t to = 0; to < messages.size(); ++to) {
+                    const auto ranks = layout.nodes[isNodeFirst ? to : from].size();
+                    EXPECT_EQ(messages[from][to], from == to ? 0 : static_cast<int>(ranks));
+                }
+            }
+        }
+    }
+}
+
+// Rounds of radix 4 over 16 ranks: 3 messages in each of 2, to ranks 1 2 3 and 4 8 12 away.
+TEST(Wire, BruckToBase4SendsThreeMessagesARound) {
+    const Layout layout = equalNodes(16, 1);
+    for (const Collective collective : {Collective::kAllGather, Collective::kAllToAll}) {
+        const Algorithm* entry = findAlgorithm(collective, "bruck4");
+        ASSERT_NE(entry, nullptr);
+        const auto messages = messagesBetween(plansOf(*entry, layout, 0, Choice::kDirect), layout);
+        for (const int away : {1, 2, 3, 4, 8, 12}) {
+            const auto to = collective == Collective::kAllGather ? 16 - away : away;
+            EXPECT_EQ(messages[0][static_cast<std::size_t>(to)], 1) << away;
+        }
+        EXPECT_EQ(std::accumulate(messages[0].begin(), messages[0].end(), 0), 6);
     }
 }
 

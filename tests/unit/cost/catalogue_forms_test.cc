@@ -8,9 +8,10 @@ namespace {
 
 /// An entry by messages alone, and how far the simulator may be from its closed form, as shares of
 /// the form. It is exact where all ranks do the same in rounds that follow each other. Where a rank
-/// has two messages under way, those that wait for one card go in the order in which they became
-/// ready, which may cost a message's time (half of a call of three ranks); and sums of one way
-/// round overlap the messages of the other (a fifth at most: what all sums cost here).
+/// has several messages under way, those that wait for one card go in the order in which they
+/// became ready, and a message may wait for others to third parties: half of a call of three ranks
+/// that send two, three quarters of one of five that send three. Sums of one way round a ring
+/// overlap the messages of the other (a fifth at most: what all sums cost here).
 struct Form {
     Collective collective;
     const char* algorithm;
@@ -27,6 +28,9 @@ const Form kForms[] = {
     {Collective::kAllReduce, "bidirectional_ring", 0.5, 0.2},
     {Collective::kAllGather, "ring", 1e-6, 1e-6},
     {Collective::kAllGather, "bruck", 1e-6, 1e-6, true},
+    {Collective::kAllGather, "bruck4", 0.75, 1e-6},
+    {Collective::kAllToAll, "bruck", 0.5, 1e-6},
+    {Collective::kAllToAll, "bruck4", 0.75, 1e-6},
     {Collective::kAllGather, "bidirectional_ring", 0.5, 0.2},
     {Collective::kReduceScatter, "ring", 1e-6, 1e-6},
     {Collective::kReduceScatter, "halving", 1e-6, 1e-6, true},

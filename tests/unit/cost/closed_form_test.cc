@@ -54,6 +54,15 @@ TEST(FlatCost, OfDoubleTreesByHand) {
     EXPECT_DOUBLE_EQ(secondsOf(Collective::kReduce, "double_tree", 9, 100), 40 + 100 + 50 + 4);
 }
 
+TEST(FlatCost, OfBruckByHand) {
+    // 5 ranks, distances 1 2 3 4: 1, 1, 2, 1 digits to base 2; to base 4 each has one
+    EXPECT_DOUBLE_EQ(secondsOf(Collective::kAllToAll, "bruck", 5, 500), 30 + 500 + 6);
+    EXPECT_DOUBLE_EQ(secondsOf(Collective::kAllToAll, "bruck4", 5, 500), 20 + 400 + 8);
+    // 16 ranks: 3 messages in each of 2 rounds
+    EXPECT_DOUBLE_EQ(secondsOf(Collective::kAllGather, "bruck4", 16, 1600), 20 + 1500 + 12);
+    EXPECT_DOUBLE_EQ(secondsOf(Collective::kAllToAll, "bruck4", 16, 1600), 20 + 2400 + 12);
+}
+
 TEST(FlatCost, IsNothingForOneRankAndUnknownForAStranger) {
     EXPECT_DOUBLE_EQ(secondsOf(Collective::kAllReduce, "ring", 1, 400), 0);
     EXPECT_FALSE(flatCost(Collective::kAllReduce, "teleport", 4, 400).has_value());

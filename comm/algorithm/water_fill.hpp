@@ -1,0 +1,33 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+namespace isthmus {
+
+/// A node that adds up a share of an all-reduce for all: what its card carries each way, and
+/// whether it has a summand of its own or only helps.
+struct Owner {
+    double bytesPerSecond = 0;
+    bool contributes = true;
+};
+
+/// What part of the operand each owner takes (together 1), and the seconds that the slowest card
+/// needs for each byte of the operand.
+struct WaterFill {
+    std::vector<double> shares;
+    double secondsPerByte = 0;
+};
+
+/// Shares that let the slowest card finish soonest. A contributor of n with share w sends 1 - w to
+/// other owners and n - 1 times w back: 1 + (n - 2) w of the operand, and receives as much. A
+/// helper sends and receives n w. With two contributors their shares do not matter: what helpers
+/// leave is halved. Needs a contributor, and cards that carry something. Source: Jiang et al.,
+/// BytePS, OSDI 2020, Theorem 1, for equal cards; unequal ones: own.
+WaterFill waterFill(std::span<const Owner> owners);
+
+/// The shares in whole units, `units` in all: rounded down, the units left over go to the largest
+/// rests.
+std::vector<int> inUnits(std::span<const double> shares, int units);
+
+}  // namespace isthmus

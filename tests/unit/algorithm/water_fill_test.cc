@@ -1,0 +1,89 @@
+#include "comm/algorithm/water_fill.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+namespace isthmus {
+namespace {
+
+using ::testing::DoubleNear;
+using ::testing::ElementsAre;
+using ::testing::Pointwise;
+
+std::vector<Owner> cards(int contributors, int helpers, double bytesPerSecond = 1) {
+    std::vector<Owner> owners(static_cast<std::size_t>(contributors), {bytesPerSecond, true});
+    owners.insert(owners.end(), static_cast<std::size_t>(helpers), {bytesPerSecond, false});
+    return owners;
+}
+
+// BytePS, OSDI 2020, Theorem 1: n machines with GPUs and k without, cards of rate B. A machine with
+// GPUs owns (n - k) / (n^2 + k n - 2 k), one without 2 (n - 1) / (the same), and the time is
+// 2 n (n - 1) / (the same) / B.
+TEST(WaterFill, ReproducesTheoremOneOfBytePs) {
+    for (int n = 2; n <= 32; ++n) {
+        for (int k = 0; k <= n; ++k) {
+            const double below = n * n + k * n - 2 * k;
+            const WaterFill fill = waterFill(cards(n, k, 4));
+            EXPECT_NEAR(fill.secondsPerByte, 2.0 * n * (n - 1) / below / 4, 1e-12) << n << " " << k;
+            for (int owner = 0; owner < n + k; ++owner) {
+                const double share = (owner < n ? n - k : 2.0 * (n - 1)) / below;
+                EXPECT_NEAR(fill.shares[static_cast<std::size_t>(owner)], share, 1e-12)
+                    << n << " " << k;
+            }
+        }
+    }
+}
+
+// The numbers of the theorem in two places: 8 and 4 are 27 % quicker than 8 alone.
+TEST(WaterFill, GivesTheoremsNumbers) {
+    EXPECT_NEAR(waterFill(cards(8, 0)).secondsPerByte, 1.75, 0.005);
+    EXPECT_NEAR(waterFill(cards(8, 4)).secondsPerByte, 1.27, 0.005);
+    EXPECT_NEAR(waterFill(cards(32, 0)).secondsPerByte, 1.94, 0.005);
+    EXPECT_NEAR(waterFill(cards(32, 8)).secondsPerByte, 1.57, 0.005);
+    EXPECT_NEAR(waterFill(cards(8, 8)).secondsPerByte, 1, 1e-12);
+}
+
+// A card of half the rate: equal shares cost it 1.5 / 0.5 = 3, no share 1 / 0.5 = 2.
+TEST(WaterFill, LeavesASlowCardItsOwnBytesOnly) {
+    std::vector<Owner> owners = cards(4, 0);
+    owners[3].bytesPerSecond = 0.5;
+    const WaterFill fill = waterFill(owners);
+    EXPECT_NEAR(fill.secondsPerByte, 2, 1e-12);
+    EXPECT_NEAR(fill.shares[3], 0, 1e-12);
+    EXPECT_NEAR(fill.shares[0], 1.0 / 3, 1e-12);
+}
+
+// By hand, one card of 0.8 of the rate: 3 (t - 1) / 2 + (0.8 t - 1) / 2 = 1, so t = 6 / 3.8.
+TEST(WaterFill, LevelsCardsThatAllOwnSomething) {
+    std::vector<Owner> owners = cards(4, 0);
+    owners[3].bytesPerSecond = 0.8;
+    const WaterFill fill = waterFill(owners);
+    const double seconds = 6 / 3.8;
+    EXPECT_NEAR(fill.secondsPerByte, seconds, 1e-12);
+    EXPECT_NEAR(fill.shares[3], (0.8 * seconds - 1) / 2, 1e-12);
+    EXPECT_NEAR(fill.shares[0], (seconds - 1) / 2, 1e-12);
+}
+
+TEST(WaterFill, OfOneOrTwoContributors) {
+    EXPECT_THAT(waterFill(cards(1, 0)).shares, ElementsAre(1));
+    EXPECT_EQ(waterFill(cards(1, 0)).secondsPerByte, 0);
+    const std::vector<Owner> unequal = {{1, true}, {0.25, true}};
+    EXPECT_THAT(waterFill(unequal).shares, ElementsAre(0.5, 0.5));
+    EXPECT_DOUBLE_EQ(waterFill(unequal).secondsPerByte, 4);
+    // Time enough for the helpers to own all of it.
+    const std::vector<Owner> helped = {{1, true}, {0.25, true}, {1, false}, {1, false}};
+    EXPECT_THAT(waterFill(helped).shares,
+                Pointwise(DoubleNear(1e-12), std::vector<double>{0, 0, 0.5, 0.5}));
+}
+
+TEST(InUnits, AddUpAndStayNear) {
+    const std::vector<double> thirds = {1.0 / 3, 1.0 / 3, 1.0 / 3, 0};
+    EXPECT_THAT(inUnits(thirds, 1024), ElementsAre(342, 341, 341, 0));
+    EXPECT_THAT(inUnits(waterFill(cards(8, 4)).shares, 88),
+                ElementsAre(4, 4, 4, 4, 4, 4, 4, 4, 14, 14, 14, 14));
+}
+
+}  // namespace
+}  // namespace isthmus
