@@ -52,7 +52,7 @@ std::string candidateLine(const ExplainAnswer& answer, const ExplainCandidate& c
         bound > 0 ? fmt::format("{:.3f}", static_cast<double>(candidate.busiest) / bound) : "-";
     const std::string share =
         bound > 0 ? fmt::format("{:.1f} %", 100 * answer.boundSeconds / candidate.seconds) : "-";
-    return fmt::format("{} {:<26} {:>12} {:>9} {:>14} {:>7} {:>8} {:>6}  {}\n",
+    return fmt::format("{} {:<28} {:>12} {:>9} {:>14} {:>7} {:>8} {:>6}  {}\n",
                        isChosen ? "*" : " ", candidate.algorithm.name, timeText(candidate.seconds),
                        share, candidate.busiest, ratio, candidate.selection.segments,
                        candidate.steps, candidate.algorithm.meaning);
@@ -88,7 +88,7 @@ Json candidateJson(const ExplainAnswer& answer, const ExplainCandidate& candidat
 
 std::string answerText(const ExplainQuestion& question, const ExplainAnswer& answer) {
     std::string text = headText(question, answer);
-    text += fmt::format("\n  {:<26} {:>12} {:>9} {:>14} {:>7} {:>8} {:>6}\n", "algorithm",
+    text += fmt::format("\n  {:<28} {:>12} {:>9} {:>14} {:>7} {:>8} {:>6}\n", "algorithm",
                         "predicted", "of bound", "bytes/card", "x bound", "segments", "steps");
     for (const ExplainCandidate& candidate : answer.candidates) {
         text += candidateLine(answer, candidate);
