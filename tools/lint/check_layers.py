@@ -26,6 +26,7 @@ LAYERS = {
     "comm/capi": 8,
     "scheduler": 9,
     "torch_plugin": 10,
+    "python": 10,
     "tools": 10,
     "benchmarks": 10,
     "tests": 10,
@@ -77,8 +78,8 @@ def problem_of(path, bracket, target):
         if header is None:
             return f"<{target}> is no known installed header (tools/lint/check_layers.py has the table)"
         return f"<{target}> is of layer {header}, above {number}" if header > number else None
-    if target in ("Python.h",) and folder != "torch_plugin":
-        return "Python lives in torch_plugin/ only"
+    if target in ("Python.h",) and folder not in ("torch_plugin", "python"):
+        return "Python lives in torch_plugin/ and python/ only"
     if re.match(r"(cuda|nvml|nccl)[_a-z]*\.h", target) and folder != "comm/cuda":
         return "CUDA lives in comm/cuda/ only"
     target_folder = layer_of(target)
@@ -86,8 +87,8 @@ def problem_of(path, bracket, target):
         return None
     if bracket == "<":
         return f"<{target}> is ours but not installed: write it with quotes"
-    if folder == "torch_plugin" and target_folder != folder:
-        return f'"{target}": the torch glue sees installed headers only'
+    if folder in ("torch_plugin", "python") and target_folder != folder:
+        return f'"{target}": the torch glue and the Python module see installed headers only'
     if target_folder == folder or number == TOP or (folder, target_folder) in SIBLINGS_ALLOWED:
         return None
     if LAYERS[target_folder] == number:

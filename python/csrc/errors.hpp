@@ -1,0 +1,23 @@
+#pragma once
+
+#include <isthmus/isthmus.h>
+#include <nanobind/nanobind.h>
+
+#include <string>
+
+namespace isthmus::python {
+
+namespace nb = nanobind;
+
+/// Raises isthmus.Error with this code and text.
+[[noreturn]] void raise(isthmusResult_t code, const std::string& text);
+
+/// Raises for everything but success, with the text that the library left on this thread.
+void check(isthmusResult_t result);
+
+/// The caller is wrong, and nothing was started.
+[[noreturn]] void refuse(const std::string& text);
+
+void defineErrors(nb::module_& module);
+
+}  // namespace isthmus::python

@@ -1,0 +1,83 @@
+#include "python/csrc/shapes.hpp"
+
+#include <utility>
+
+#include "python/csrc/communicator.hpp"
+#include "python/csrc/errors.hpp"
+
+namespace isthmus::python {
+
+namespace {
+
+Array given(Array array, const char* call, const char* which) {
+    if (array.isNone()) refuse(std::string(call) + ": " + which + " is None");
+    return array;
+}
+
+std::string title(const char* call, const char* which) {
+    return std::string(call) + ": " + which;
+}
+
+}  // namespace
+
+Pair Pair::reading(const char* call, nb::handle send) {
+    Pair pair;
+    pair.call = call;
+    pair.send = given(Array::toRead(send, title(call, "send").c_str()), call, "send");
+    return pair;
+}
+
+Pair Pair::writing(const char* call, nb::handle receive) {
+    Pair pair;
+    pair.call = call;
+    pair.receive = given(Array::toWrite(receive, title(call, "recv").c_str()), call, "recv");
+    return pair;
+}
+
+Pair Pair::of(const char* call, nb::handle send, nb::handle receive) {
+    if (!receive.is_none()) return ofTwo(call, send, receive);
+    Pair pair;
+    pair.call = call;
+    pair.send = given(Array::toWrite(send, title(call, "send").c_str()), call, "send");
+    pair.receive = pair.send;
+    return pair;
+}
+
+Pair Pair::ofTwo(const char* call, nb::handle send, nb::handle receive) {
+    Pair pair = reading(call, send);
+    pair.receive = writing(call, receive).receive;
+    if (pair.send.type() != pair.receive.type()) {
+        refuse(std::string(call) + ": send is of " + nameOf(pair.send.type()) + ", recv of " +
+               nameOf(pair.receive.type()));
+    }
+    return pair;
+}
+
+void Pair::expect(const char* which, const Array& array, std::size_t elements) const {
+    if (array.elements() == elements) return;
+    refuse(std::string(call) + ": " + which + " has " + std::to_string(array.elements()) +
+           " elements, expected " + std::to_string(elements));
+}
+
+Buffers Pair::buffers() const {
+    return {send.data(), receive.data(), send.elements(), receive.elements(),
+            send.isNone() ? receive.type() : send.type()};
+}
+
+std::vector<Array> Pair::take() {
+    std::vector<Array> arrays;
+    arrays.reserve(2);
+    arrays.push_back(std::move(send));
+    arrays.push_back(std::move(receive));
+    return arrays;
+}
+
+isthmusRedOp_t opOf(int op) {
+    return static_cast<isthmusRedOp_t>(op);
+}
+
+std::size_t ranksOf(nb::handle communicator) {
+    return static_cast<std::size_t>(nb::cast<Communicator&>(communicator).ranks());
+}
+
+}  // namespace isthmus::python
