@@ -9,15 +9,6 @@
 
 namespace isthmus {
 
-namespace {
-
-Status failed(const char* what, std::string_view key, int code) {
-    return Status::peerLost(std::string("the store that was given failed to ") + what + " \"" +
-                            std::string(key) + "\" with " + std::to_string(code));
-}
-
-}  // namespace
-
 CallbackStore::CallbackStore(const isthmusStoreCallbacks_t& functions, void* context)
     : context_(context) {
     std::memcpy(&functions_, &functions, std::min(functions.size, sizeof(functions_)));
@@ -25,6 +16,14 @@ CallbackStore::CallbackStore(const isthmusStoreCallbacks_t& functions, void* con
 
 CallbackStore::~CallbackStore() {
     if (functions_.release != nullptr) functions_.release(context_);
+}
+
+Status CallbackStore::failed(const char* what, std::string_view key, int code) const {
+    const char* const why = functions_.why == nullptr ? nullptr : functions_.why(context_);
+    const bool isTold = why != nullptr && *why != '\0';
+    return Status::peerLost(std::string("the store that was given failed to ") + what + " \"" +
+                            std::string(key) + "\"" +
+                            (isTold ? std::string(": ") + why : " with " + std::to_string(code)));
 }
 
 Status CallbackStore::set(std::string_view key, const Bytes& value) {

@@ -22,6 +22,8 @@ public:
     Status erase(std::string_view key) override;
 
 private:
+    Status failed(const char* what, std::string_view key, int code) const;
+
     isthmusStoreCallbacks_t functions_{};
     void* context_;
 };

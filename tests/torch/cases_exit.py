@@ -19,6 +19,28 @@ dist.all_reduce(mine)
 assert mine[0] == 2
 """
 
+# Rank 0, which serves the store, leaves while the other makes groups and has a callback under way that
+# is longer than the end of a program waits for calls.
+LEFT = """
+import datetime, time
+def slowly(future):
+    time.sleep(2.5)
+    return future.value()
+store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False) if rank == 0 else None
+port = torch.tensor([0 if store is None else store.port])
+dist.all_reduce(port)
+store = store or dist.TCPStore("127.0.0.1", int(port), is_master=False)
+dist.destroy_process_group()
+dist.init_process_group("isthmus", store=store, rank=rank, world_size=2)
+dist.all_reduce(mine)
+dist.all_reduce(torch.ones(9), async_op=True).get_future().then(slowly)
+group = dist.new_group(backend="isthmus", timeout=datetime.timedelta(seconds=20))
+if rank == 0:
+    print("rank 0 leaves", file=sys.stderr, flush=True)
+    os._exit(1)
+dist.all_reduce(mine, group=group)
+"""
+
 # name -> (code after the beginning, exit code, text that the last line of stderr must have)
 SCRIPTS = {
     "exit: without destroy": ("assert dist.get_backend() == 'isthmus'", 0, None),
@@ -31,6 +53,13 @@ SCRIPTS = {
     ),
     "exit: unhandled exception": ("raise ValueError('mine')", 1, "ValueError: mine"),
     "exit: os._exit": ("os._exit(0)", 0, None),
+    "exit: with a callback that runs longer than the end waits": (
+        "import time\n"
+        "dist.all_reduce(mine, async_op=True).get_future().then(lambda f: time.sleep(2.5))\n",
+        0,
+        None,
+    ),
+    "exit: rank 0 left while new groups are made": (LEFT, 1, "rank 0"),
 }
 
 

@@ -1,9 +1,11 @@
 #include "torch_plugin/csrc/executor.hpp"
 
+#include <c10/util/Exception.h>
 #include <pthread.h>
 
 #include <atomic>
 #include <chrono>
+#include <utility>
 
 namespace isthmus::glue {
 namespace {
@@ -28,6 +30,13 @@ Executor& Executor::instance() {
     return *executor;
 }
 
+void Executor::start() {
+    const std::lock_guard lock(mutex_);
+    if (isRunning_ || isStopped_) return;
+    std::thread([this] { run(); }).detach();
+    isRunning_ = true;
+}
+
 void Executor::post(c10::intrusive_ptr<c10::intrusive_ptr_target> work, Finishable* finish) {
     const std::lock_guard lock(mutex_);
     if (isStopped_) {
@@ -35,18 +44,27 @@ void Executor::post(c10::intrusive_ptr<c10::intrusive_ptr_target> work, Finishab
         return;
     }
     tasks_.push_back({std::move(work), finish});
-    if (!isRunning_) {
-        isRunning_ = true;
-        std::thread([this] { run(); }).detach();
-    }
     wake_.notify_one();
 }
 
-void Executor::stop(std::chrono::milliseconds grace) {
+bool Executor::stop(std::chrono::milliseconds grace) {
     std::unique_lock lock(mutex_);
     isStopped_ = true;
     wake_.notify_one();
-    idle_.wait_for(lock, grace, [this] { return !isRunning_; });
+    const bool isOver = idle_.wait_for(lock, grace, [this] { return !isRunning_; });
+    for (Task& task : tasks_) static_cast<void>(task.work.release());
+    tasks_.clear();
+    return isOver;
+}
+
+void Executor::finish(Task task) {
+    try {
+        task.finish->finishOnExecutor();
+    } catch (const std::exception& error) {
+        // A callback of the user's on a future; whoever waits for the work has its result.
+        LOG(ERROR) << "isthmus: a callback at the end of a call failed: " << error.what();
+    }
+    task.work.reset();  // may destroy tensors: not under the lock
 }
 
 void Executor::run() {
@@ -58,8 +76,7 @@ void Executor::run() {
         Task task = std::move(tasks_.front());
         tasks_.pop_front();
         lock.unlock();
-        task.finish->finishOnExecutor();
-        task.work.reset();  // may destroy tensors: not under the lock
+        finish(std::move(task));
         lock.lock();
     }
     isRunning_ = false;

@@ -25,12 +25,18 @@ public:
     /// Made at the first use; never destroyed, so that no exit order can hurt.
     static Executor& instance();
 
+    /// Starts the thread unless it runs; throws when the system has none to give. Before the call
+    /// whose end will be posted, so that post() itself cannot fail.
+    void start();
+
     /// Runs `work->finishOnExecutor()` later and then drops the reference. After stop() the
     /// reference is leaked instead: the interpreter may be gone.
     void post(c10::intrusive_ptr<c10::intrusive_ptr_target> work, Finishable* finish);
 
-    /// Ends the thread when what was posted is done, or leaves it after `grace`.
-    void stop(std::chrono::milliseconds grace);
+    /// Ends the thread when what was posted is done. After `grace` it leaves out what has not begun
+    /// and returns false while a callback of the user's still runs: to end the interpreter under it
+    /// would end the process. Call it again then.
+    bool stop(std::chrono::milliseconds grace);
 
 private:
     struct Task {
@@ -39,6 +45,7 @@ private:
     };
 
     void run();
+    static void finish(Task task);
 
     std::mutex mutex_;
     std::condition_variable wake_;

@@ -26,12 +26,13 @@ void attach(const c10::intrusive_ptr<ProcessGroup>& group, std::int64_t timeoutM
     group->setBackend(c10::kCPU, ProcessGroup::BackendType::CUSTOM, backend);
 }
 
-/// For the end of the program, before Python's is: afterwards no thread of ours touches a tensor.
-void shutdownAll(std::int64_t graceMs) {
-    if (isForkedChild()) return;
+/// For the end of the program, before Python's is: once it returns true, no thread of ours touches
+/// a tensor any more. False while a callback on a future runs; call it again.
+bool shutdownAll(std::int64_t graceMs) {
+    if (isForkedChild()) return true;
     const std::chrono::milliseconds grace(graceMs);
     Communicator::closeAll(grace);
-    Executor::instance().stop(grace);
+    return Executor::instance().stop(grace);
 }
 
 std::string builtFor() {
@@ -55,7 +56,7 @@ TORCH_LIBRARY(isthmus, library) {
         "attach(__torch__.torch.classes.c10d.ProcessGroup group, int timeout_ms, str name, "
         "int[] global_ranks) -> ()",
         &isthmus::glue::attach);
-    library.def("shutdown_all(int grace_ms) -> ()", &isthmus::glue::shutdownAll);
+    library.def("shutdown_all(int grace_ms) -> bool", &isthmus::glue::shutdownAll);
     library.def("share_cpu_tensors(int least_bytes) -> ()", &isthmus::glue::shareCpuTensors);
     library.def("built_for() -> str", &isthmus::glue::builtFor);
     library.def("library_version() -> str", &isthmus::glue::libraryVersion);

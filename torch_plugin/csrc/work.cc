@@ -42,6 +42,7 @@ Work::~Work() {
 
 c10::intrusive_ptr<Work> Work::issue(int rank, Call call,
                                      std::shared_ptr<Communicator> communicator) {
+    if (!call.runsInCaller) Executor::instance().start();
     auto work = c10::make_intrusive<Work>(rank, std::move(call), std::move(communicator));
     work->communicator_->beganCall();
     if (work->call_.runsInCaller) {
@@ -152,13 +153,9 @@ void Work::markFutures() {
         future = std::exchange(future_, nullptr);
         futureResult = std::exchange(futureResult_, nullptr);
     }
+    if (future && exception_) future->setError(exception_);
+    if (future && !exception_) future->markCompleted(c10::IValue(call_.outputs));
     if (futureResult) futureResult->markCompleted(resultValue(outcome_.result));
-    if (!future) return;
-    if (exception_) {
-        future->setError(exception_);
-    } else {
-        future->markCompleted(c10::IValue(call_.outputs));
-    }
 }
 
 bool Work::drive(std::chrono::milliseconds timeout) {

@@ -203,8 +203,14 @@ private:
         return Communicator(owner.release(), rank, ranks);
     }
 
+    static std::string& lastStoreFailure() {
+        thread_local std::string text;
+        return text;
+    }
+
     static int answerOf(const Status& status) {
         if (status.ok()) return 0;
+        lastStoreFailure() = status.what();
         return status.code() == Status::Code::kTimeout ? 1 : -1;
     }
 
@@ -225,9 +231,13 @@ private:
         };
         callbacks.has = [](void* context, const char* key) noexcept {
             const auto there = static_cast<Store*>(context)->has(key);
-            if (!there.ok()) return -1;
+            if (!there.ok()) {
+                (void)answerOf(there.status());
+                return -1;
+            }
             return *there ? 0 : 1;
         };
+        callbacks.why = [](void*) noexcept { return lastStoreFailure().c_str(); };
         callbacks.erase = [](void* context, const char* key) noexcept {
             return answerOf(static_cast<Store*>(context)->erase(key));
         };

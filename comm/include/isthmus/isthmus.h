@@ -153,6 +153,7 @@ typedef struct {
     int (*has)(void* context, const char* key);
     int (*erase)(void* context, const char* key); /* may be NULL */
     void (*release)(void* context);               /* the last call of all; may be NULL */
+    const char* (*why)(void* context); /* text of this thread's last failure; may be NULL */
 } isthmusStoreCallbacks_t;
 ISTHMUS_API isthmusResult_t isthmusCommInitStore(isthmusComm_t* comm, int nranks, int rank,
                                                  const isthmusStoreCallbacks_t* store,

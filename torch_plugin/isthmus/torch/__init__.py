@@ -20,9 +20,17 @@ def _operators():
     if not _ready:
         torch.ops.load_library(loader.path_for(torch.__version__))
         # Registered after torch's own handlers, so it runs before them, while Python still lives.
-        atexit.register(torch.ops.isthmus.shutdown_all, _EXIT_GRACE_MS)
+        atexit.register(_at_exit, torch.ops.isthmus.shutdown_all)
         _ready = True
     return torch.ops.isthmus
+
+
+def _at_exit(shutdown_all):
+    """Ends our threads. A callback on a future that still runs is waited for, as Python waits for its
+    own threads: a callback that came back into an interpreter that is gone would end the process.
+    In pieces, so that an interrupt from the keyboard gets through."""
+    while not shutdown_all(_EXIT_GRACE_MS):
+        pass
 
 
 def _create(options, _backend_options):

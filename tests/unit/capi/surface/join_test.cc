@@ -172,6 +172,27 @@ TEST(Join, ByStoreLazily) {
     });
 }
 
+/// A store whose server has gone.
+class BrokenStore final : public Store {
+public:
+    Status set(std::string_view, const Bytes&) override { return gone(); }
+    Result<Bytes> get(std::string_view, std::chrono::milliseconds) override { return gone(); }
+    Result<bool> has(std::string_view) override { return gone(); }
+    Status erase(std::string_view) override { return gone(); }
+
+private:
+    static Status gone() { return Status::peerLost("the machine of the store burns"); }
+};
+
+TEST(Join, SaysWhyTheStoreFailed) {
+    expectBothSucceed([](Rank rank, const Line&) {
+        BrokenStore store;
+        const auto made = Communicator::withStore(store, 2, rank);
+        return !made.ok() && made.status().code() == Status::Code::kPeerLost &&
+               made.status().what().find("the machine of the store burns") != std::string::npos;
+    });
+}
+
 // The ranks must hear that nobody can be gathered from, and not hang.
 TEST(Join, FailsWhenTheAllGatherFails) {
     expectBothSucceed([](Rank rank, const Line&) {
