@@ -49,6 +49,7 @@ struct PlanRequest {
 ///     and, of all_gather and reduce_scatter, halving and bidirectional_ring; all_to_all
 ///     "two_level_node_first" "two_level_rail_first" (kShared); all_reduce "two_level_owners" where
 ///     Layout::shares says what each node owns
+///     what reduces: "two_level_ordered"
 /// isInPlaceSafe is false for all_to_all "direct" with kAll (its staged plan is safe:
 /// Plan::inPlaceSafe says), "pairwise" and "two_level_pairwise"; the "_copied" ones send the same
 /// messages, so ranks ("pairwise") or nodes ("two_level_pairwise") may choose alone.
@@ -65,6 +66,8 @@ struct Algorithm {
     bool isInPlaceSafe;
     bool (*fits)(const Layout& layout);  ///< false: not for this layout (e.g. one node only)
     bool servesCounts = true;            ///< blocks of different sizes
+    /// Operands are combined as ((rank 0, rank 1), rank 2) ..., for every element alike.
+    bool isInRankOrder = false;
 };
 
 const std::vector<Algorithm>& catalogue();

@@ -187,6 +187,27 @@ void addReducingTwoLevel(std::vector<Entry>& all) {
                            halfShards, twoLevelDoubleTreeReduce));
 }
 
+void addOrderedTwoLevel(std::vector<Entry>& all) {
+    using enum Collective;
+    constexpr std::string_view kMeaning =
+        "the sum walks through the ranks in their order, node by node: the same bits anywhere";
+    all.push_back(twoLevel("two_level_ordered", kAllReduce, kMeaning, kOwn, wholeShards,
+                           twoLevelOrderedAllReduce));
+    all.push_back(twoLevel("two_level_ordered", kReduceScatter, kMeaning, kOwn, whole,
+                           twoLevelOrderedReduceScatter));
+    all.push_back(
+        twoLevel("two_level_ordered", kReduce, kMeaning, kOwn, wholeShards, twoLevelOrderedReduce));
+}
+
+/// Those whose every element is the same left fold over the ranks.
+void markRankOrder(std::vector<Entry>& all) {
+    for (Entry& entry : all) {
+        const std::string_view name = entry.facts.name;
+        const bool isOrdered = name == "direct" || name == "inline" || name == "two_level_ordered";
+        entry.facts.isInRankOrder = isOrdered && reduces(entry.facts.collective);
+    }
+}
+
 void addMovingTwoLevel(std::vector<Entry>& all) {
     using enum Collective;
     all.push_back(twoLevel("two_level_exchange", kAllGather,
@@ -313,9 +334,11 @@ const std::vector<Entry>& entries() {
         addInNode(list);
         addInlined(list);
         addReducingTwoLevel(list);
+        addOrderedTwoLevel(list);
         addMovingTwoLevel(list);
         addReducingByMessages(list);
         addMovingByMessages(list);
+        markRankOrder(list);
         return list;
     }();
     return all;

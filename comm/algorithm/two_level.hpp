@@ -42,6 +42,13 @@ void twoLevelLinearGather(PlanBuilder& plan, const Scene& scene);
 void twoLevelLinearScatter(PlanBuilder& plan, const Scene& scene);
 void twoLevelBarrier(PlanBuilder& plan, const Scene& scene);
 
+/// The sum walks through the ranks in their order, one run of neighbours on one node after the
+/// other: ((input 0 + input 1) + input 2) + ..., whatever the layout. From the last run it goes on
+/// to whoever wants it. Bytes: a node's runs each let the operand in and out once.
+void twoLevelOrderedAllReduce(PlanBuilder& plan, const Scene& scene);
+void twoLevelOrderedReduce(PlanBuilder& plan, const Scene& scene);
+void twoLevelOrderedReduceScatter(PlanBuilder& plan, const Scene& scene);
+
 /// Every shard in one chunk, in two, in as many as there are nodes, or as nodes that halve.
 Chunking wholeShards(const Layout& layout);
 Chunking halfShards(const Layout& layout);

@@ -48,6 +48,23 @@ Status checkPlaces(const Displacements& displacements, DataType type) {
     return {};
 }
 
+/// An operation that the program made.
+Status takeUp(Call& call, const MadeOperations::Entry& made) {
+    const auto* const premultiplied = std::get_if<PremulSum>(&made);
+    if (premultiplied == nullptr) {
+        call.request.reduction = std::get<std::shared_ptr<const UserReduction>>(made);
+        return {};
+    }
+    if (premultiplied->type != call.request.type) {
+        return Status::invalidArgument(std::string(nameOf(call.request.collective)) +
+                                       ": this premul_sum is of " +
+                                       std::string(nameOf(premultiplied->type)) + ", not of " +
+                                       std::string(nameOf(call.request.type)));
+    }
+    call.factor = premultiplied->factor;
+    return {};
+}
+
 /// Gives numbers of the header their meaning.
 Status understand(Call& call, isthmusComm_t comm) {
     const std::string title = std::string(nameOf(call.request.collective)) + ": ";
@@ -56,15 +73,7 @@ Status understand(Call& call, isthmusComm_t comm) {
     call.request.type = *type;
     if (Status status = checkPlaces(call.displacements, call.request.type); !status.ok())
         return status.within(nameOf(call.request.collective));
-    if (const auto premultiplied = comm->premulSums.find(call.op)) {
-        if (premultiplied->type != call.request.type) {
-            return Status::invalidArgument(title + "this premul_sum is of " +
-                                           std::string(nameOf(premultiplied->type)) + ", not of " +
-                                           std::string(nameOf(call.request.type)));
-        }
-        call.factor = premultiplied->factor;
-        return {};
-    }
+    if (const auto made = comm->operations.find(call.op)) return takeUp(call, *made);
     if (call.op < 0 || call.op >= kReduceOps)
         return Status::invalidArgument(title + "unknown reduction " + std::to_string(call.op));
     call.request.op = static_cast<ReduceOp>(call.op);

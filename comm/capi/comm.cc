@@ -97,13 +97,29 @@ isthmusResult_t isthmusRedOpCreatePreMulSum(isthmusRedOp_t* op, void* scalar,
         return resultOf(Status::unsupported(
             "a scalar that is read while the call runs; isthmusScalarHostImmediate is served"));
     }
-    const auto number = comm->premulSums.add(*type, scalar);
-    if (!number.ok()) return resultOf(number.status());
-    *op = static_cast<isthmusRedOp_t>(*number);
+    const auto sum = premulSumOf(*type, scalar);
+    if (!sum.ok()) return resultOf(sum.status());
+    *op = static_cast<isthmusRedOp_t>(comm->operations.add(*sum));
+    return isthmusSuccess;
+}
+
+isthmusResult_t isthmusRedOpCreate(isthmusRedOp_t* op, const char* name, isthmusReduction function,
+                                   void* context, int commutative, isthmusComm_t comm) {
+    if (Status status = checkHandle(comm, op); !status.ok()) return resultOf(status);
+    if (function == nullptr || name == nullptr)
+        return resultOf(Status::invalidArgument("the function or its name is null"));
+    auto made = std::make_shared<UserReduction>();
+    made->name = name;
+    made->isCommutative = commutative != 0;
+    made->combine = [function, context](const void* in, void* inOut, std::size_t elements,
+                                        DataType type) {
+        function(in, inOut, elements, static_cast<isthmusDataType_t>(type), context);
+    };
+    *op = static_cast<isthmusRedOp_t>(comm->operations.add(std::move(made)));
     return isthmusSuccess;
 }
 
 isthmusResult_t isthmusRedOpDestroy(isthmusRedOp_t op, isthmusComm_t comm) {
     if (Status status = checkHandle(comm); !status.ok()) return resultOf(status);
-    return resultOf(comm->premulSums.remove(static_cast<int>(op)));
+    return resultOf(comm->operations.remove(static_cast<int>(op)));
 }

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "comm/capi/premul_sums.hpp"
+#include "comm/capi/made_operations.hpp"
 #include "comm/communicator/communicator.hpp"
 
 namespace isthmus {
@@ -15,7 +15,7 @@ using StartCall = std::function<std::shared_ptr<Work>()>;
 
 struct isthmusComm {
     std::unique_ptr<isthmus::Communicator> communicator;
-    isthmus::PremulSums premulSums{};
+    isthmus::MadeOperations operations{};
 };
 
 struct isthmusRequest {

@@ -93,7 +93,7 @@ Status checkCall(const CallRequest& call, Rank me, int ranks) {
     if (static_cast<int>(call.op) >= kReduceOps) {
         return wrong(call, "unknown reduction " + std::to_string(static_cast<int>(call.op)));
     }
-    if (reduces(call.collective) && !isReducible(call.type, call.op)) {
+    if (reduces(call.collective) && !call.reduction && !isReducible(call.type, call.op)) {
         return wrong(call, std::string(nameOf(call.op)) + " is not defined on " +
                                std::string(nameOf(call.type)) + whatIsDefinedOn(call.type));
     }

@@ -2,6 +2,8 @@
 
 #include <numeric>
 
+#include "comm/base/digest.hpp"
+
 namespace isthmus {
 
 namespace {
@@ -9,6 +11,13 @@ namespace {
 // CallFingerprint::flags
 constexpr unsigned kHasCounts = 1;
 constexpr unsigned kIsPremultiplied = 2;
+constexpr unsigned kIsUserReduction = 4;
+
+std::string nameOfOperation(const CallFingerprint& print) {
+    if ((print.flags & kIsUserReduction) != 0) return "user operation";
+    if ((print.flags & kIsPremultiplied) != 0) return "premul_sum";
+    return std::string(nameOf(static_cast<ReduceOp>(print.op)));
+}
 
 }  // namespace
 
@@ -20,9 +29,11 @@ CallFingerprint CallRequest::fingerprint() const {
     if (hasRoot(collective)) print.root = root;
     const bool hasCounts = !counts.each.empty() || !counts.sent.empty();
     print.flags = static_cast<std::uint8_t>((hasCounts ? kHasCounts : 0) |
-                                            (isPremultiplied ? kIsPremultiplied : 0));
+                                            (isPremultiplied ? kIsPremultiplied : 0) |
+                                            (reduction ? kIsUserReduction : 0));
     print.elements = std::accumulate(counts.each.begin(), counts.each.end(), counts.uniform);
     print.planDigest = prepared ? prepared->digest : 0;
+    if (reduction) print.planDigest = Digest().add(print.planDigest).add(reduction->name).value();
     return print;
 }
 
@@ -38,9 +49,7 @@ std::string describe(const CallFingerprint& print) {
                          ? "counts"
                          : std::to_string(print.elements));
     if (reduces(collective)) {
-        const bool isPremultiplied = (print.flags & kIsPremultiplied) != 0;
-        text += isPremultiplied ? " premul_sum"
-                                : " " + std::string(nameOf(static_cast<ReduceOp>(print.op)));
+        text += " " + nameOfOperation(print);
     }
     if (hasRoot(collective)) text += " root " + std::to_string(print.root);
     return text;

@@ -10,6 +10,7 @@
 #include "comm/base/clock.hpp"
 #include "comm/engine/compiled_plan.hpp"
 #include "comm/engine/work.hpp"
+#include "comm/reduce/user_reduction.hpp"
 #include "comm/transport/transport.hpp"
 
 namespace isthmus {
@@ -45,6 +46,7 @@ struct CallRequest {
     DataType type = DataType::kUint8;
     ReduceOp op = ReduceOp::kSum;
     bool isPremultiplied = false;  ///< the input is the caller's times a factor of this rank
+    std::shared_ptr<const UserReduction> reduction;  ///< instead of `op`, when there
     Rank root = 0;
     const std::byte* input = nullptr;
     std::byte* output = nullptr;

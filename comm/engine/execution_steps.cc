@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <span>
 
 #include "comm/base/assert.hpp"
 #include "comm/engine/engine.hpp"
@@ -207,8 +208,15 @@ std::size_t Execution::runReduce(SegmentRun& run, int index) {
         for (std::size_t i = 0; i < results; ++i) targets[i] = pieces[i].address;
         for (std::size_t i = 0; i < operands; ++i) sources[i] = pieces[results + i].address;
         const bool isResult = step.target[0].buffer == Buffer::kOutput;
-        reduceToMany(call_->type, call_->op, {targets.data(), results}, {sources.data(), operands},
-                     pieces[0].bytes / bytesOf(call_->type), scale, isStreaming_ && isResult);
+        const std::span<void* const> to(targets.data(), results);
+        const std::span<const void* const> from(sources.data(), operands);
+        const std::size_t elements = pieces[0].bytes / bytesOf(call_->type);
+        if (call_->reduction) {
+            reduceByUser(*call_->reduction, call_->type, to, from, elements);
+        } else {
+            reduceToMany(call_->type, call_->op, to, from, elements, scale,
+                         isStreaming_ && isResult);
+        }
         total += pieces[0].bytes * operands;
     }
     return total;

@@ -223,7 +223,9 @@ void Membership::disagree(const std::string& title, const CallFingerprint& mine,
     std::string text = title + ": ranks disagree on the call: " + nameOf(me()) + " calls " +
                        describe(mine) + ", " + nameOf(other) + " calls " + describe(theirs);
     if (describe(mine) == describe(theirs)) {
-        text += " (same call, other plan or counts: do options differ between the ranks?)";
+        text +=
+            " (same call, other plan, counts or user operation: do options differ between the "
+            "ranks?)";
     }
     fail(Status::mismatch(std::move(text)));
 }

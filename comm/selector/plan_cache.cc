@@ -65,8 +65,9 @@ Result<std::shared_ptr<const PreparedPlans>> PlanCache::prepare(const CallReques
     shape.bytes = elementsOf(call, layout_) * bytesOf(call.type);
     shape.hasCounts = !call.counts.each.empty() || !call.counts.sent.empty();
     const std::uint64_t countsDigest = digestOfCounts(call.counts) + (shape.hasCounts ? 1 : 0);
-    const ShapeKey key{shape.collective, shape.type,   shape.bytes,
-                       shape.root,       countsDigest, algorithm};
+    shape.isInRankOrder = call.reduction != nullptr && !call.reduction->isCommutative;
+    const ShapeKey key{shape.collective, shape.type,          shape.bytes, shape.root,
+                       countsDigest,     shape.isInRankOrder, algorithm};
     if (latest_ != nullptr && key == latestKey_) return latest_;
     latestKey_ = key;
     if (const auto it = shapes_.find(key); it != shapes_.end()) return latest_ = it->second;

@@ -26,7 +26,7 @@ public:
 private:
     using PlanKey = std::tuple<Collective, std::string, Rank, Mapping>;
     using ShapeKey =
-        std::tuple<Collective, DataType, std::uint64_t, Rank, std::uint64_t, std::string>;
+        std::tuple<Collective, DataType, std::uint64_t, Rank, std::uint64_t, bool, std::string>;
 
     Result<std::shared_ptr<const CompiledPlan>> planOf(const PlanKey& key);
     Result<std::shared_ptr<const PreparedPlans>> make(const CallShape& shape,

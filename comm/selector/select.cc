@@ -120,6 +120,7 @@ const Algorithm* chooseInNode(const CallShape& call, const Layout& layout,
 }
 
 const Algorithm* chooseOverNodes(const CallShape& call, const Layout& layout) {
+    if (call.isInRankOrder) return fitting(call.collective, "two_level_ordered", layout);
     for (const std::string_view name : betweenNodes(call, layout)) {
         const std::string composed = "two_level_" + std::string(name);
         if (const Algorithm* entry = fitting(call.collective, composed, layout)) return entry;
@@ -143,6 +144,10 @@ std::string objectionOf(const Algorithm& entry, const CallShape& call,
                         const SelectorOptions& options) {
     if (isUnequalExchange(call) && !entry.servesCounts) {
         return "does not serve blocks of different sizes: pairwise does";
+    }
+    if (call.isInRankOrder && !entry.isInRankOrder) {
+        return "does not add in the order of ranks, as this call must: direct, inline and "
+               "two_level_ordered do";
     }
     if (entry.name == "inline" && call.bytes > static_cast<std::uint64_t>(options.inlineBytes)) {
         return "serves up to " + std::to_string(options.inlineBytes) +
@@ -226,6 +231,9 @@ std::string reasonOf(const Selection& selection, const CallShape& call, const La
     if (!options.algorithm.empty()) return "asked for by the caller";
     if (options.algorithms[static_cast<std::size_t>(call.collective)] == selection.algorithm) {
         return "set by ISTHMUS_ALGORITHM";
+    }
+    if (layout.nodes.size() > 1 && call.isInRankOrder) {
+        return "in the order of ranks: operands are combined as on one node";
     }
     if (layout.nodes.size() <= 1) {
         return selection.algorithm == "inline"

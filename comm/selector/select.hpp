@@ -34,7 +34,8 @@ struct CallShape {
     /// others: ranks x block. Ignored for an all-to-all with counts, whose ranks do not know it.
     std::uint64_t bytes = 0;
     Rank root = 0;
-    bool hasCounts = false;  ///< a v-form: blocks differ in size
+    bool hasCounts = false;      ///< a v-form: blocks differ in size
+    bool isInRankOrder = false;  ///< operands must be combined in the order of ranks
 
     bool operator==(const CallShape&) const = default;
 };

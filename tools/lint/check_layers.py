@@ -45,6 +45,7 @@ PUBLIC_HEADERS = {
     "collective.hpp": 7,
     "communicator.hpp": 7,
     "premul_sum.hpp": 7,
+    "reduction.hpp": 7,
 }
 
 # Two siblings that DESIGN.md itself lets meet: the simulator and the proofs run catalogue entries.

@@ -15,6 +15,7 @@
 #include <isthmus/memory.hpp>
 #include <isthmus/options.hpp>
 #include <isthmus/premul_sum.hpp>
+#include <isthmus/reduction.hpp>
 #include <isthmus/status.hpp>
 #include <isthmus/store.hpp>
 #include <isthmus/types.hpp>
@@ -116,6 +117,12 @@ public:
     template <Element T>
     Result<PremulSum> premulSum(T factor) const {
         return PremulSum::make(handle_.get(), factor);
+    }
+    /// The same for a function of the program; see Reduction.
+    template <Element T, typename Function>
+    Result<Reduction<T>> reduction(const std::string& name, Function function,
+                                   typename Reduction<T>::Commutes commutes) const {
+        return Reduction<T>::make(handle_.get(), name, std::move(function), commutes);
     }
 
     /// Splits: ranks of one `color` >= 0 form a Communicator ordered by (key, rank). Collective

@@ -79,7 +79,7 @@ typedef enum {
     isthmusBand = 5,
     isthmusBor = 6,
     isthmusBxor = 7,
-    isthmusMaxRedOp = 0x7fffffff /* room for operations made by isthmusRedOpCreatePreMulSum */
+    isthmusMaxRedOp = 0x7fffffff /* room for operations that programs make */
 } isthmusRedOp_t;
 
 typedef struct isthmusComm* isthmusComm_t;
@@ -277,6 +277,17 @@ ISTHMUS_API isthmusResult_t isthmusRedOpCreatePreMulSum(isthmusRedOp_t* op, void
                                                         isthmusDataType_t datatype,
                                                         isthmusScalarResidence_t residence,
                                                         isthmusComm_t comm);
+/* MPI_Op_create: inout[i] = in[i] op inout[i] for `count` elements, any part of a call's; `in` is
+ * of lower ranks. Associative. `datatype` is the call's and any will do: what elements mean is the
+ * function's business. Not commutative (0): operands are combined in the order of ranks, at more
+ * rounds between nodes. The function runs on whichever thread moves the call and must not call the
+ * library; it and `context` last until the calls with it are done. Ranks know the op by its `name`,
+ * which is copied; under another name the call is a mismatch. */
+typedef void (*isthmusReduction)(const void* in, void* inout, size_t count,
+                                 isthmusDataType_t datatype, void* context);
+ISTHMUS_API isthmusResult_t isthmusRedOpCreate(isthmusRedOp_t* op, const char* name,
+                                               isthmusReduction function, void* context,
+                                               int commutative, isthmusComm_t comm);
 ISTHMUS_API isthmusResult_t isthmusRedOpDestroy(isthmusRedOp_t op, isthmusComm_t comm);
 
 /* ---- point to point ---- */

@@ -14,7 +14,7 @@ Location PlanRunner::nameOf(const Location& location) const {
 }
 
 void PlanRunner::setInput(Rank rank, int chunk, std::int64_t value) {
-    memory_[nameOf({rank, Buffer::kInput, chunk})] = {value, 0};
+    memory_[nameOf({rank, Buffer::kInput, chunk})] = {value, 0, {rank}};
 }
 
 std::int64_t PlanRunner::output(Rank rank, int chunk) const {
@@ -23,6 +23,10 @@ std::int64_t PlanRunner::output(Rank rank, int chunk) const {
 
 int PlanRunner::scaled(Rank rank, int chunk) const {
     return read({rank, Buffer::kOutput, chunk}).scaled;
+}
+
+std::vector<Rank> PlanRunner::foldOf(Rank rank, int chunk) const {
+    return read({rank, Buffer::kOutput, chunk}).fold;
 }
 
 PlanRunner::Value PlanRunner::read(const Location& location) const {
@@ -103,6 +107,8 @@ void PlanRunner::perform(Rank rank, const Step& step) {
         for (std::size_t i = 0; i < result.size(); ++i) {
             result[i].sum += terms[i].sum;
             result[i].scaled += terms[i].scaled;
+            if (terms[i].fold.size() != 1) result[i].fold.clear();
+            if (!result[i].fold.empty()) result[i].fold.push_back(terms[i].fold.front());
         }
     }
     for (Value& value : result) value.scaled += step.completes ? 1 : 0;

@@ -22,11 +22,14 @@ public:
     std::int64_t output(Rank rank, int chunk) const;
     /// How many reduces (or copies) marked `completes` lie behind a value: its scale.
     int scaled(Rank rank, int chunk) const;
+    /// The ranks whose inputs it is the left fold of, in order; empty when it is none.
+    std::vector<Rank> foldOf(Rank rank, int chunk) const;
 
 private:
     struct Value {
         std::int64_t sum = kNothing;
         int scaled = 0;
+        std::vector<Rank> fold;
     };
     static constexpr std::int64_t kNothing = -1'000'000'007;
 

@@ -322,6 +322,20 @@ TEST(Wire, BruckToBase4SendsThreeMessagesARound) {
     }
 }
 
+// One way up the nodes, then round from the last one: 2 S at most, S from the last two.
+TEST(Wire, OrderedAllReduceOverNeighboursCrossesEachCardTwiceAtMost) {
+    for (const int nodes : {2, 3, 4}) {
+        const Wire wire =
+            wireOfEntry(Collective::kAllReduce, "two_level_ordered", equalNodes(nodes, 4));
+        for (int node = 0; node < nodes; ++node) {
+            const auto at = static_cast<std::size_t>(node);
+            EXPECT_EQ(wire.leavesNode[at], (node < nodes - 2 ? 2 : 1) * wire.blockElements);
+            EXPECT_EQ(wire.entersNode[at],
+                      (node == 0 || node == nodes - 1 ? 1 : 2) * wire.blockElements);
+        }
+    }
+}
+
 /// Messages of a plan in program order: verb, peer, channel, elements.
 std::vector<std::vector<std::int64_t>> messagesOf(const Plan& plan) {
     std::vector<std::vector<std::int64_t>> messages;

@@ -57,6 +57,29 @@ TEST(Wrapper, StartsPersistentCallsAgain) {
     EXPECT_FALSE(communicator.premulSum(2).ok());
 }
 
+TEST(Wrapper, TakesFunctionsOfTheProgramAsReductions) {
+    const Communicator communicator = alone();
+    int calls = 0;
+    const auto larger = [&calls](float a, float b) {
+        ++calls;
+        return a > b ? a : b;
+    };
+    using Largest = Reduction<float>;
+    Result<Largest> largest =
+        communicator.reduction<float>("larger", larger, Largest::Commutes::kYes);
+    ASSERT_TRUE(largest.ok());
+    const std::vector<float> input = {1, 2};
+    std::vector<float> output(2);
+    EXPECT_TRUE(communicator.blocking().allReduce(input, output, largest->op()).ok());
+    EXPECT_EQ(output, input);
+    EXPECT_EQ(calls, 0);  // a rank alone combines nothing
+    {
+        const Largest moved = std::move(*largest);
+        EXPECT_TRUE(communicator.blocking().allReduce(input, output, moved.op()).ok());
+    }
+    EXPECT_FALSE(communicator.blocking().allReduce(input, output, largest->op()).ok());
+}
+
 TEST(Wrapper, TakesReceivesBack) {
     const Communicator communicator = alone();
     std::vector<int> into(1, -1);

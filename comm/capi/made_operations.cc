@@ -1,4 +1,4 @@
-#include "comm/capi/premul_sums.hpp"
+#include "comm/capi/made_operations.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -32,19 +32,23 @@ double numberAt(DataType type, const void* place) {
 
 }  // namespace
 
-Result<int> PremulSums::add(DataType type, const void* factor) {
+Result<PremulSum> premulSumOf(DataType type, const void* factor) {
     if (!isFloating(type)) {
         return Status::invalidArgument("premul_sum is not defined on " + std::string(nameOf(type)) +
                                        "; it is for floating types only");
     }
+    return PremulSum{type, numberAt(type, factor)};
+}
+
+int MadeOperations::add(Entry entry) {
     const std::lock_guard lock(mutex_);
     auto place = std::find(entries_.begin(), entries_.end(), std::nullopt);
     if (place == entries_.end()) place = entries_.emplace(entries_.end());
-    *place = Entry{type, numberAt(type, factor)};
+    *place = std::move(entry);
     return kReduceOps + static_cast<int>(place - entries_.begin());
 }
 
-Status PremulSums::remove(int number) {
+Status MadeOperations::remove(int number) {
     if (!find(number).has_value()) {
         return Status::invalidArgument("no operation " + std::to_string(number) +
                                        " was made for this communicator");
@@ -54,7 +58,7 @@ Status PremulSums::remove(int number) {
     return {};
 }
 
-std::optional<PremulSums::Entry> PremulSums::find(int number) const {
+std::optional<MadeOperations::Entry> MadeOperations::find(int number) const {
     if (number < kReduceOps) return std::nullopt;
     const auto at = static_cast<std::size_t>(number - kReduceOps);
     const std::lock_guard lock(mutex_);
