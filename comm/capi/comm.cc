@@ -25,6 +25,11 @@ isthmusResult_t isthmusCommSplit(isthmusComm_t comm, int color, int key, isthmus
     return isthmusSuccess;
 }
 
+isthmusResult_t isthmusCommFinalize(isthmusComm_t comm) {
+    if (Status status = checkHandle(comm); !status.ok()) return resultOf(status);
+    return resultOf(comm->communicator->flush());
+}
+
 isthmusResult_t isthmusCommDestroy(isthmusComm_t comm) {
     if (comm == nullptr) return isthmusSuccess;
     const Status status = comm->communicator != nullptr ? comm->communicator->close() : Status();

@@ -19,6 +19,10 @@ namespace {
 // second at most.
 constexpr std::chrono::seconds kBuffersBack(2);
 
+// Whoever waits for the end of a communicator hears this often for whom, as at the start; or at
+// half time, where that is earlier.
+constexpr std::chrono::seconds kReportEvery(10);
+
 std::shared_ptr<Work> doneWith(Status status) {
     auto work = std::make_shared<Work>();
     work->complete(std::move(status));
@@ -114,25 +118,51 @@ Status Communicator::close() {
         [[maybe_unused]] const auto* left = membership_.release();  // the parent's
         return afterFork();
     }
+    Status outcome = flush();
+    Engine& engine = runtime_.engine();
+    engine.withToken([&] {
+        if (!membership_->isIdle() && !outcome.ok()) membership_->fail(outcome);  // in a callback
+        engine.retire(std::move(membership_));
+    });
+    return outcome;
+}
+
+Status Communicator::flush() {
+    if (!isConnected_.load(std::memory_order_acquire)) return {};
+    if (Engine::isForked()) return afterFork();
     Engine& engine = runtime_.engine();
     // Runs after all that was submitted before.
     engine.withToken([this] { membership_->refreshIdle(); });
-    const auto isIdle = [this] { return membership_->wasIdle(); };
-    Status outcome;
-    if (!isIdle()) {
-        if (!engine.waitUntil(isIdle, engine.now() + config_.timeout)) {
-            engine.withToken([&] {
-                membership_->fail(Status::timeout("\"" + config_.name +
-                                                  "\" was destroyed with calls in flight that did "
-                                                  "not end within " +
-                                                  std::to_string(config_.timeout.count()) + " ms"));
-            });
-            engine.waitUntil(isIdle, engine.now() + kBuffersBack);
-        }
-        outcome = membership_->failureNow();
+    if (membership_->wasIdle()) return {};
+    if (engine.isOnThisThread()) return insideCallback();
+    if (!waitUntilIdle()) {
+        engine.withToken([&] {
+            membership_->fail(Status::timeout("\"" + config_.name +
+                                              "\" was to end with calls in flight that did not "
+                                              "end within " +
+                                              std::to_string(config_.timeout.count()) + " ms"));
+        });
+        engine.waitUntil([this] { return membership_->wasIdle(); }, engine.now() + kBuffersBack);
     }
-    engine.withToken([&] { engine.retire(std::move(membership_)); });
-    return outcome;
+    return membership_->failureNow();
+}
+
+// True when it is, before the timeout.
+bool Communicator::waitUntilIdle() {
+    Engine& engine = runtime_.engine();
+    const Time until = engine.now() + config_.timeout;
+    const Time step = std::min<Time>(kReportEvery, Time(config_.timeout) / 2);
+    const auto isIdle = [this] { return membership_->wasIdle(); };
+    while (!engine.waitUntil(isIdle, std::min(until, engine.now() + step))) {
+        const Time now = engine.now();
+        if (now >= until) return false;
+        std::string what;
+        engine.withToken([&] { what = membership_->unfinished(now); });
+        const auto left = std::chrono::duration_cast<std::chrono::seconds>(until - now);
+        log(LogLevel::kWarning, "the end of \"" + config_.name + "\" waits for " + what + " (" +
+                                    std::to_string(left.count()) + " s left)");
+    }
+    return true;
 }
 
 Status Communicator::prepare(CallRequest& request, const CallOptions& options) {

@@ -45,8 +45,12 @@ public:
     /// As close().
     ~Communicator();
 
-    /// Waits for calls in flight up to the timeout, then leaves; nothing may be called afterwards.
-    /// Says why they failed, if they did: kTimeout and what calls end with.
+    /// Waits for calls in flight up to the timeout, with a word every ten seconds and at half time;
+    /// those that are left then fail. Says why they failed, if they did: kTimeout and what calls
+    /// end with.
+    Status flush();
+
+    /// flush(), then leaves; nothing may be called afterwards.
     Status close();
 
     Rank rank() const { return me_; }
@@ -101,6 +105,7 @@ private:
     Communicator(Runtime& runtime, std::unique_ptr<Exchanger> exchanger, Rank me, int ranks,
                  CommunicatorConfig config);
     Status choosePlans(CallRequest& request, const std::string& algorithm);
+    bool waitUntilIdle();
     template <typename Request>
     void fillIn(Request& request, const CallOptions& options);
     void start(const std::function<void()>& begin, const Work& work, bool isBlocking, Time until);

@@ -106,7 +106,9 @@ public:
     /// The first cause wins: fails everything here and tells the others.
     void fail(Status why);
     const Status& failure() const { return failure_; }
-    /// The same, from any thread.
+    /// What is in flight and who is waited for, in words; for those who wait for all of it.
+    std::string unfinished(Time now) const;
+    /// failure(), from any thread.
     Status failureNow() const {
         const std::lock_guard lock(failureMutex_);
         return failure_;

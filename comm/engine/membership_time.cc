@@ -69,6 +69,21 @@ std::string Membership::accusationOf(Rank rank, const Execution& execution, Time
     return isMissing ? " which has not entered the call" : "";
 }
 
+std::string Membership::unfinished(Time now) const {
+    if (active_.empty() && queued_.empty())
+        return pointToPoint_.isIdle() ? "nothing" : pointToPoint_.unfinished();
+    if (active_.empty()) return title(*queued_.front(), nextSequence_) + ", not begun";
+    const Execution& first = *active_.front();
+    std::vector<Rank> awaited;
+    (void)first.standing(awaited);
+    std::string text = title(first.call(), first.sequence());
+    for (const Rank rank : awaited) {
+        text += (rank == awaited.front() ? " and in it for " : ", ") + nameOf(rank) +
+                accusationOf(rank, first, now);
+    }
+    return text;
+}
+
 bool Membership::expire(Execution& execution, Time now) {
     std::vector<Rank> awaited;
     const std::string standing = execution.standing(awaited);

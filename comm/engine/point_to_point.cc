@@ -245,6 +245,12 @@ void PointToPoint::fail(const Status& why) {
     }
 }
 
+std::string PointToPoint::unfinished() const {
+    const Transfer& first = *transfers_.front();
+    return title(*first.request) + (first.request->isSend ? " to " : " from ") +
+           group_.nameOf(first.peer);
+}
+
 std::string PointToPoint::title(const PointToPointRequest& request) const {
     std::string text = request.isSend ? "send" : "recv";
     text += " tag " + std::to_string(request.tag) + " on \"" + group_.name() + "\"";

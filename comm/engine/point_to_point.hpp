@@ -27,6 +27,8 @@ public:
     Status cancel(const Work& work);
     bool progress(Time now);
     bool isIdle() const { return transfers_.empty(); }
+    /// The first one under way and with whom, in words; there is one.
+    std::string unfinished() const;
     Time nextDeadline() const;
 
     /// Completes what has no message under way and marks the rest; messages come back by

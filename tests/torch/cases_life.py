@@ -1,5 +1,6 @@
 """Groups that begin and end: destroy with work in flight, abort, fork, many groups, other ranks' order."""
 
+import contextlib
 import os
 import threading
 import time
@@ -28,18 +29,36 @@ def destroy_in_flight(world):
         same(tensor, torch.full_like(tensor, 6.0 + 4 * step))
 
 
-@case("destroy when a rank never comes ends by the timeout")
-def destroy_alone(world):
-    group = _new(seconds=2)
+@case("destroy when a rank left before its part ends at once")
+def destroy_after_left(world):
+    group = _new(seconds=20)
     dist.barrier(group)
+    began = time.monotonic()
     handle = None
     if world.rank != 2:
         handle = dist.all_reduce(torch.ones(1000), group=group, async_op=True)
-    began = time.monotonic()
-    dist.destroy_process_group(group)
+    # Raises where the call was still in flight: else its end was known before.
+    with contextlib.suppress(RuntimeError):
+        dist.destroy_process_group(group)
     assert time.monotonic() - began < 8
     if handle is not None:
-        refused(RuntimeError, "all_reduce", handle.wait)
+        refused(RuntimeError, "all_reduce|rank 2", handle.wait)
+    group._get_backend(torch.device("cpu")).shutdown()
+    world.meet()
+
+
+@case("destroy when a rank never comes ends by the timeout, with the error")
+def destroy_alone(world):
+    group = _new(seconds=2)
+    dist.barrier(group)
+    if world.rank != 2:
+        handle = dist.all_reduce(torch.ones(1000), group=group, async_op=True)
+        began = time.monotonic()
+        refused(RuntimeError, "timeout|all_reduce|rank 2", dist.destroy_process_group, group)
+        assert time.monotonic() - began < 8
+        refused(RuntimeError, "timeout|all_reduce|rank 2", handle.wait)
+    world.meet()
+    dist.destroy_process_group(group)  # again: what torch itself keeps of it goes now
     world.meet()
 
 

@@ -73,7 +73,7 @@ void Backend::abort() {
 }
 
 void Backend::shutdown() {
-    communicator_->close();
+    throwUnlessOk(communicator_->close(), "destroy_process_group");
 }
 
 bool Backend::supportsTensorAlloc(c10::DeviceIndex deviceIndex) {

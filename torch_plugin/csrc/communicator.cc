@@ -64,14 +64,19 @@ Outcome Communicator::whyGone() const {
     return {};
 }
 
-void Communicator::close() {
-    if (isForkedChild()) return;
-    // Before the lock: abort() from another thread must be able to end this wait.
+Outcome Communicator::close() {
+    if (isForkedChild()) return {};
+    {
+        // Not alone: abort() from another thread must be able to end this wait.
+        const std::shared_lock lock(handleMutex_);
+        if (handle_ == nullptr) return {};
+    }
+    Outcome flushed = with([](isthmusComm_t handle) { return isthmusCommFinalize(handle); });
     waitForWorks(Clock::now() + timeout_ + kDropGrace);
     const std::unique_lock lock(handleMutex_);
-    if (handle_ == nullptr) return;
-    isthmusCommDestroy(handle_);  // a failed flush was reported by the works that failed
+    if (handle_ != nullptr) isthmusCommDestroy(handle_);
     handle_ = nullptr;
+    return flushed;
 }
 
 void Communicator::waitForWorks(Clock::time_point deadline) const {

@@ -42,9 +42,9 @@ public:
     void beganCall() { inFlight_.fetch_add(1); }
     void endedCall() { inFlight_.fetch_sub(1); }
 
-    /// Lets calls in flight end (within the group's timeout), then frees the communicator.
-    /// Nothing happens the second time.
-    void close();
+    /// Lets calls in flight end (within the group's timeout), then frees the communicator. Bad when
+    /// some of them failed meanwhile. Nothing happens the second time.
+    Outcome close();
     /// Fails what is in flight, here and at the peers. Returns at once.
     void abort();
     /// Waits until `deadline` for calls in flight, gives up those that remain, and frees.

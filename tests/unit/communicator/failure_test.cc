@@ -325,6 +325,34 @@ TEST_P(Absence, EndsWhenAnotherThreadAborts) {
         named("dp"));
 }
 
+// HANG-05, https://github.com/pytorch/pytorch/issues/132696: an end that waits says for whom, ends
+// by the timeout, and then with the error.
+TEST_P(Absence, IsNamedByAnEndThatWaits) {
+    testing::internal::CaptureStderr();
+    LocalJob job(GetParam());
+    job.run(
+        [](Rank rank, Communicator& communicator) {
+            if (rank == 2) {
+                std::this_thread::sleep_for(milliseconds(1600));
+                return;
+            }
+            std::vector<float> buffer(100, 1);
+            const auto work = communicator.call(allReduceOf(buffer), {});
+            const auto start = std::chrono::steady_clock::now();
+            const Status flushed = communicator.flush();
+            EXPECT_LT(since(start), milliseconds(1500));
+            EXPECT_EQ(flushed.code(), Status::Code::kTimeout) << flushed.what();
+            EXPECT_THAT(flushed.what(), HasSubstr("rank 2 ("));
+            EXPECT_EQ(work->status().what(), flushed.what());
+            EXPECT_TRUE(communicator.flush().ok()) << "nothing is in flight any more";
+        },
+        named("dp", milliseconds(800)));
+    EXPECT_THAT(
+        testing::internal::GetCapturedStderr(),
+        AllOf(HasSubstr("the end of \"dp\" waits for all_reduce #0 on \"dp\" and in it for"),
+              HasSubstr("rank 2 (")));
+}
+
 TEST(Failure, LeavesOtherCommunicatorsAlone) {
     LocalJob job({0, 0, 1});
     job.run([](Rank, Communicator& communicator) {
