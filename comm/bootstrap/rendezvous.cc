@@ -118,10 +118,20 @@ private:
 Result<std::unique_ptr<Rendezvous>> meet(const LaunchEnvironment& environment,
                                          const RendezvousOptions& options) {
     log(LogLevel::kInfo, environment.explanation);
+    ISTHMUS_TRY(checkPorts(options.ports, environment));
     auto met = Meeting(environment, options).run();
     if (met.ok()) return met;
     return met.status().within("rank " + std::to_string(environment.rank) + " of " +
                                std::to_string(environment.ranks) + " cannot meet the others");
+}
+
+Status checkPorts(const PortRange& ports, const LaunchEnvironment& environment) {
+    const int needed = environment.localRanks;
+    if (ports.ports() == 0 || needed <= ports.ports()) return {};
+    return Status::configuration("ISTHMUS_PORT_RANGE " + std::to_string(ports.first) + "-" +
+                                 std::to_string(ports.last) + " has " +
+                                 std::to_string(ports.ports()) + " ports; this job needs " +
+                                 std::to_string(needed) + " on this node, one for each rank");
 }
 
 Result<ListeningPlaces> listeningPlaces(const HostPort& place) {

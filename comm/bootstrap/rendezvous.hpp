@@ -38,6 +38,10 @@ struct RendezvousOptions {
 Result<std::unique_ptr<Rendezvous>> meet(const LaunchEnvironment& environment,
                                          const RendezvousOptions& options);
 
+/// Every rank listens at a port of its own. kConfiguration, alike on all ranks of this node, when a
+/// range has fewer.
+Status checkPorts(const PortRange& ports, const LaunchEnvironment& environment);
+
 /// Where a server that others know as `place` should listen.
 struct ListeningPlaces {
     std::vector<HostPort> places;

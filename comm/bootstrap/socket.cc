@@ -157,7 +157,10 @@ Result<UniqueFd> listenAt(const HostPort& place, PortRange range) {
     if (takesAny && error == EADDRINUSE) {
         return Status::configuration("every port of ISTHMUS_PORT_RANGE " +
                                      std::to_string(range.first) + "-" +
-                                     std::to_string(range.last) + " is in use at " + place.host);
+                                     std::to_string(range.last) + " is in use at " + place.host +
+                                     ": it has " + std::to_string(range.ports()) +
+                                     ", each rank on this node needs one, and a store without a "
+                                     "port of its own (a unique id's, isthmus run's) one more");
     }
     return cannotListen(place, error);
 }

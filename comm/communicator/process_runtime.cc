@@ -12,6 +12,8 @@
 #include "comm/base/log.hpp"
 #include "comm/bootstrap/authenticate.hpp"
 #include "comm/bootstrap/job_key.hpp"
+#include "comm/bootstrap/launch_environment.hpp"
+#include "comm/bootstrap/rendezvous.hpp"
 #include "comm/communicator/runtime.hpp"
 #include "comm/transport/shm/shm_transport.hpp"
 #include "comm/transport/tcp/tcp_transport.hpp"
@@ -73,6 +75,8 @@ Status addTcp(Runtime& runtime, const JobKey& key, const std::string& towards) {
     if (!chosen.ok()) return chosen.status();
     const auto ports = parsePortRange(runtime.options().text("ISTHMUS_PORT_RANGE"));
     if (!ports.ok()) return ports.status();
+    if (const auto environment = readLaunchEnvironment(launchFacts()); environment.ok())
+        ISTHMUS_TRY(checkPorts(*ports, *environment));
     TcpOptions tcp = TcpOptions::fromOptions(runtime.options());
     tcp.cards = {{chosen->front().device, chosen->front().address}};
     tcp.ports = *ports;

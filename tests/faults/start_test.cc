@@ -2,13 +2,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <fstream>
+#include <functional>
 #include <string>
+#include <thread>
+#include <utility>
 
 #include <isthmus/isthmus.h>
 
@@ -129,6 +135,7 @@ public:
     SilentListener(const SilentListener&) = delete;
     SilentListener& operator=(const SilentListener&) = delete;
     int port() const { return port_; }
+    int fd() const { return fd_; }
 
 private:
     int fd_;
@@ -147,6 +154,74 @@ TEST(StartPort, ThatIsInUseIsNamed) {  // BOOT-12
     EXPECT_GT(job.rank(1).wait(milliseconds(4000)), 0);
     EXPECT_THAT(lineOf(job.rank(1), "failed "), HasSubstr(onPort(other.port())));
     EXPECT_LT(steady_clock::now() - start, milliseconds(4000));
+}
+
+/// Answers whoever comes as `answer(what was said)` tells, one at a time, until it ends.
+class Talker {
+public:
+    explicit Talker(std::function<std::string(const std::string&)> answer)
+        : answer_(std::move(answer)), thread_([this] { serve(); }) {}
+    ~Talker() {
+        isOver_ = true;
+        thread_.join();
+    }
+    Talker(const Talker&) = delete;
+    Talker& operator=(const Talker&) = delete;
+    int port() const { return listener_.port(); }
+
+private:
+    void serve() {
+        while (!isOver_) {
+            pollfd entry{listener_.fd(), POLLIN, 0};
+            if (::poll(&entry, 1, 20) <= 0) continue;
+            const int taken = ::accept4(listener_.fd(), nullptr, nullptr, SOCK_CLOEXEC);
+            char text[256];
+            pollfd heard{taken, POLLIN, 0};
+            const ssize_t got =
+                ::poll(&heard, 1, 500) > 0 ? ::recv(taken, text, sizeof text, 0) : 0;
+            const std::string said(text, static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+            const std::string words = answer_(said);
+            ::send(taken, words.data(), words.size(), MSG_NOSIGNAL);
+            ::close(taken);
+        }
+    }
+
+    const std::function<std::string(const std::string&)> answer_;
+    const SilentListener listener_;
+    std::atomic<bool> isOver_{false};
+    std::thread thread_;
+};
+
+// https://github.com/pytorch/pytorch/issues/129367
+TEST(StartPort, ThatAnotherServiceHasIsNamedOnEveryRank) {  // BOOT-12
+    const auto asHttp = [](const std::string&) {
+        return std::string("HTTP/1.0 400 Bad request version\r\n\r\n<html>");
+    };
+    const auto asEcho = [](const std::string& said) { return said; };
+    const std::pair<std::function<std::string(const std::string&)>, const char*> services[] = {
+        {asHttp, "HTTP/1.0 400"}, {asEcho, "sends back what it is sent"}};
+    for (const auto& [answer, text] : services) {
+        const Talker other(answer);
+        Job job(4, {"once"},
+                {{"ISTHMUS_TIMEOUT", "20000"}, {"ISTHMUS_STORE", onPort(other.port())}});
+        job.start();
+        for (int rank = 0; rank < job.ranks(); ++rank) {
+            EXPECT_EQ(job.rank(rank).wait(milliseconds(5000)), isthmusConfiguration) << rank;
+            EXPECT_THAT(lineOf(job.rank(rank), "failed "),
+                        AllOf(HasSubstr(onPort(other.port())), HasSubstr(text)));
+        }
+    }
+}
+
+// https://github.com/pytorch/gloo/issues/54
+TEST(StartPort, ThatAreTooFewAreCounted) {  // BOOT-14
+    const int first = freePort();
+    Variables variables = limited();
+    variables["ISTHMUS_PORT_RANGE"] = std::to_string(first) + "-" + std::to_string(first + 1);
+    Job job(4, {"once"}, variables);
+    job.start();
+    expectEnds(job, isthmusConfiguration,
+               variables["ISTHMUS_PORT_RANGE"] + " has 2 ports; this job needs 4 on this node");
 }
 
 // https://github.com/pytorch/pytorch/issues/67172

@@ -163,8 +163,8 @@ ISTHMUS_API isthmusResult_t isthmusCommInitStore(isthmusComm_t* comm, int nranks
 ISTHMUS_API isthmusResult_t isthmusCommSplit(isthmusComm_t comm, int color, int key,
                                              isthmusComm_t* newcomm, const isthmusConfig_t* config);
 /* Waits for this rank's calls in flight, with the communicator's timeout and a warning every ten
- * seconds, or at half time, that names who is missing; those left then fail. Returns the cause when calls failed
- * meanwhile. Not collective; isthmusCommAbort on another thread ends it. */
+ * seconds, or at half time, that names who is missing; those left then fail. Returns the cause when
+ * calls failed meanwhile. Not collective; isthmusCommAbort on another thread ends it. */
 ISTHMUS_API isthmusResult_t isthmusCommFinalize(isthmusComm_t comm);
 /* What isthmusCommFinalize does, then frees it. */
 ISTHMUS_API isthmusResult_t isthmusCommDestroy(isthmusComm_t comm);
