@@ -55,5 +55,7 @@ isthmusResult_t deliverInactive(isthmusComm_t comm, StartCall start, isthmusRequ
 /// waiting.
 bool isGrouping();
 void joinGroup(isthmusComm_t comm, std::shared_ptr<Work> work, int* source);
+/// The group's end gives the first failure of its calls, those that were never started included.
+void noteInGroup(const Status& failure);
 
 }  // namespace isthmus

@@ -16,6 +16,7 @@ struct Grouped {
 
 thread_local int groupDepth = 0;
 thread_local std::vector<Grouped> grouped;
+thread_local Status groupFailure;  ///< the first of what could not be started
 
 bool isActive(isthmusRequest_t request) {
     return request != nullptr && request->work != nullptr;
@@ -45,10 +46,17 @@ void joinGroup(isthmusComm_t comm, std::shared_ptr<Work> work, int* source) {
     grouped.push_back({comm, std::move(work), source});
 }
 
+void noteInGroup(const Status& failure) {
+    if (isGrouping() && groupFailure.ok()) groupFailure = failure;
+}
+
 isthmusResult_t deliver(isthmusComm_t comm, std::shared_ptr<Work> work, isthmusRequest_t* request,
                         int* source) {
     if (request == nullptr && isGrouping()) {
-        if (work->isDone() && !work->status().ok()) return resultOf(work->status());
+        if (work->isDone() && !work->status().ok()) {
+            noteInGroup(work->status());
+            return resultOf(work->status());
+        }
         joinGroup(comm, std::move(work), source);
         return isthmusSuccess;
     }
@@ -61,8 +69,10 @@ isthmusResult_t deliver(isthmusComm_t comm, std::shared_ptr<Work> work, isthmusR
     }
     *request = nullptr;
     // Arguments that are wrong start nothing, so there is nothing to wait for.
-    if (work->isDone() && work->status().code() == Status::Code::kInvalidArgument)
+    if (work->isDone() && work->status().code() == Status::Code::kInvalidArgument) {
+        noteInGroup(work->status());
         return resultOf(work->status());
+    }
     *request = new isthmusRequest{comm, std::move(work), source};
     return isthmusSuccess;
 }
@@ -125,14 +135,14 @@ isthmusResult_t isthmusGroupEnd(void) {
     if (groupDepth == 0)
         return resultOf(Status::invalidArgument("isthmusGroupEnd without isthmusGroupStart"));
     if (--groupDepth > 0) return isthmusSuccess;
-    isthmusResult_t first = isthmusSuccess;
+    Status first = std::exchange(groupFailure, {});
     for (const Grouped& call : std::exchange(grouped, {})) {
         const Status status =
             call.comm->communicator->wait(*call.work, std::chrono::milliseconds(0));
         if (call.source != nullptr && status.ok()) *call.source = call.work->source();
-        if (first == isthmusSuccess) first = resultOf(status);
+        if (first.ok()) first = status;
     }
-    return first;
+    return resultOf(first);
 }
 
 isthmusResult_t isthmusTest(isthmusRequest_t* request, int* done) {

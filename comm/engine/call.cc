@@ -34,6 +34,7 @@ CallFingerprint CallRequest::fingerprint() const {
     print.elements = std::accumulate(counts.each.begin(), counts.each.end(), counts.uniform);
     print.planDigest = prepared ? prepared->digest : 0;
     if (reduction) print.planDigest = Digest().add(print.planDigest).add(reduction->name).value();
+    if (listDigest != 0) print.planDigest = Digest().add(print.planDigest).add(listDigest).value();
     return print;
 }
 

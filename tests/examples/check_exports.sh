@@ -1,14 +1,15 @@
 #!/bin/sh
 # The library shows exactly the functions that the header promises, and misses nothing.
 #
-# usage: check_exports.sh LIBRARY HEADER
+# usage: check_exports.sh LIBRARY HEADER...
 set -eu
-library=$1 header=$2
+library=$1
+shift
 for tool in nm ldd; do
     command -v "$tool" >/dev/null || { echo "skipped: $tool is missing"; exit 77; }
 done
 
-promised=$(sed -n 's/^ISTHMUS_API .*[ *]\(isthmus[A-Za-z]*\)(.*/\1/p' "$header" | sort)
+promised=$(sed -n 's/^ISTHMUS_API .*[ *]\(isthmus[A-Za-z]*\)(.*/\1/p' "$@" | sort)
 # "A" is the name of the version itself.
 exported=$(nm -D --defined-only "$library" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort)
 if [ "$promised" != "$exported" ]; then

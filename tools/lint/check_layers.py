@@ -35,6 +35,7 @@ LAYERS = {
 # Installed headers: values that all layers speak of are at the bottom, handles are where they are made.
 PUBLIC_HEADERS = {
     "isthmus.h": 0,
+    "lists.h": 0,
     "status.hpp": 0,
     "types.hpp": 0,
     "store.hpp": 0,

@@ -306,8 +306,11 @@ ISTHMUS_API isthmusResult_t isthmusRecv(void* recvbuff, size_t count, isthmusDat
                                         int peer, int tag, int* source, isthmusComm_t comm,
                                         const isthmusCallOptions_t* options,
                                         isthmusRequest_t* request);
-/* Calls between start and end are begun together at the end; blocking calls among them have
- * finished when isthmusGroupEnd returns. Per thread; nests. */
+/* Calls between start and end return at once; blocking ones among them have finished when the
+ * outermost isthmusGroupEnd returns, those with a request go on. They begin when they are called
+ * (NCCL: at the end), on any communicators, in the order of their calls; each fails or not by
+ * itself. The end gives the first failure, of calls that were refused inside too, as NCCL does; a
+ * group of nothing succeeds. Per thread; nests. */
 ISTHMUS_API isthmusResult_t isthmusGroupStart(void);
 ISTHMUS_API isthmusResult_t isthmusGroupEnd(void);
 
@@ -356,4 +359,7 @@ ISTHMUS_API isthmusResult_t isthmusEventFd(isthmusComm_t comm, int* fd);
 #ifdef __cplusplus
 }
 #endif
+
+#include <isthmus/lists.h>
+
 #endif
