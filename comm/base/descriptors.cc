@@ -6,13 +6,19 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "comm/base/log.hpp"
 
 namespace isthmus {
 
 namespace {
+
+// Long against a look at a listener, short against what a caller waits: its owner is not kept busy
+// by a listener that it cannot serve.
+constexpr std::chrono::milliseconds kPauseWithoutReserve{1};
 
 UniqueFd openSpare() {
     return UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
@@ -42,12 +48,19 @@ SpareDescriptor::SpareDescriptor() : fd_(openSpare()) {}
 bool SpareDescriptor::turnAway(int listener, int error) {
     if (error != EMFILE && error != ENFILE) return false;
     warnOutOfDescriptors("a connection cannot be accepted");
+    refill();
+    const bool wasReserved = fd_.isOpen();
     fd_.reset();
     UniqueFd caller(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     const bool wasThere = caller.isOpen();
     caller.reset();
-    fd_ = openSpare();
+    refill();
+    if (!wasReserved && !wasThere) std::this_thread::sleep_for(kPauseWithoutReserve);
     return wasThere;
+}
+
+void SpareDescriptor::refill() {
+    if (!fd_.isOpen()) fd_ = openSpare();
 }
 
 }  // namespace isthmus

@@ -21,7 +21,14 @@ public:
 
     /// After accept4(2) at `listener` failed with `error`. When descriptors have run out, turns the
     /// caller away that waits there and warns. True: there may be more callers.
+    /// Without a reserve it waits a moment: the listener stays readable.
     bool turnAway(int listener, int error);
+
+    /// Takes the reserve again where it was lost: another thread may have been given the descriptor
+    /// in the moment in which a caller was turned away. For after a good accept4(2).
+    void refill();
+
+    bool isThere() const { return fd_.isOpen(); }
 
 private:
     UniqueFd fd_;

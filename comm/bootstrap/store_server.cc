@@ -112,6 +112,7 @@ private:
                 if (spare_.turnAway(listener, error)) continue;
                 return;
             }
+            spare_.refill();
             if (!isOurUser(socket.get())) continue;
             if (strangers() >= kMostStrangers) closeOldestStranger();
             const int fd = socket.get();

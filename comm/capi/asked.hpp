@@ -35,6 +35,7 @@ struct AskedCall {
 template <typename Asked>
 isthmusResult_t launch(Asked asked, isthmusComm_t comm, const isthmusCallOptions_t* options,
                        isthmusRequest_t* request, int* source = nullptr) {
+    if (Status status = checkSize(options); !status.ok()) return refused(status);
     Communicator& communicator = *comm->communicator;
     const CallOptions how = optionsOf(options, request == nullptr && !isGrouping());
     if (!isPersistent(options))

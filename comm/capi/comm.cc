@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <cstring>
+
 #include "comm/capi/handles.hpp"
 
 using namespace isthmus;  // NOLINT: this file is the C side of that namespace
@@ -17,6 +20,12 @@ isthmusResult_t isthmusCommSplit(isthmusComm_t comm, int color, int key, isthmus
                                  const isthmusConfig_t* config) {
     if (Status status = checkHandle(comm, newcomm); !status.ok()) return resultOf(status);
     *newcomm = nullptr;
+    if (Status status = checkSize(config); !status.ok()) return resultOf(status);
+    // How many ranks share the color, and so how many numbers there are, nobody knows yet.
+    if (config != nullptr && !configOf(config, 1).globalRanks.empty()) {
+        return resultOf(Status::invalidArgument(
+            "split: globalRanks follow from the parent's; leave the field NULL"));
+    }
     CommunicatorConfig settings = configOf(config, 0);
     if (settings.timeout.count() == 0) settings.timeout = comm->communicator->timeout();
     auto made = comm->communicator->split(color, key, std::move(settings));
@@ -74,11 +83,12 @@ isthmusResult_t isthmusCommNodes(isthmusComm_t comm, int* nodes) {
 
 isthmusResult_t isthmusWireCounters(isthmusComm_t comm, isthmusWireCounters_t* counters) {
     if (Status status = checkHandle(comm, counters); !status.ok()) return resultOf(status);
+    if (Status status = checkSize(counters->size, "isthmusWireCounters_t"); !status.ok())
+        return resultOf(status);
     const WireCounters now = comm->communicator->wireCounters();
-    counters->sent_payload = now.sentPayload;
-    counters->received_payload = now.receivedPayload;
-    counters->sent_total = now.sentTotal;
-    counters->received_total = now.receivedTotal;
+    const isthmusWireCounters_t all{counters->size, now.sentPayload, now.receivedPayload,
+                                    now.sentTotal, now.receivedTotal};
+    std::memcpy(counters, &all, std::min(counters->size, sizeof(all)));
     return isthmusSuccess;
 }
 

@@ -31,6 +31,15 @@ namespace isthmus {
 isthmusResult_t resultOf(const Status& status);
 const char* lastErrorText();
 
+/// Refuses a structure of the caller's whose first field was never set.
+Status checkSize(std::size_t bytes, const char* structure, std::size_t least = sizeof(std::size_t));
+inline Status checkSize(const isthmusConfig_t* config) {
+    return config == nullptr ? Status() : checkSize(config->size, "isthmusConfig_t");
+}
+inline Status checkSize(const isthmusCallOptions_t* options) {
+    return options == nullptr ? Status() : checkSize(options->size, "isthmusCallOptions_t");
+}
+
 CallOptions optionsOf(const isthmusCallOptions_t* options, bool isBlocking);
 /// C callers can pass any number as an enumerator: narrowed to one byte first, 256 would pass for
 /// 0.

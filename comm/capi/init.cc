@@ -1,3 +1,4 @@
+#include <cstddef>
 #include <cstring>
 #include <mutex>
 
@@ -141,6 +142,7 @@ isthmusResult_t isthmusCommInitRank(isthmusComm_t* comm, int nranks, isthmusUniq
 isthmusResult_t isthmusCommInitRankConfig(isthmusComm_t* comm, int nranks, isthmusUniqueId id,
                                           int rank, const isthmusConfig_t* config) {
     if (Status status = checkPlace(comm, nranks, rank); !status.ok()) return resultOf(status);
+    if (Status status = checkSize(config); !status.ok()) return resultOf(status);
     const auto parsed = UniqueId::from(
         std::as_bytes(std::span<const char, UniqueId::kBytes>(id.internal, UniqueId::kBytes)));
     if (!parsed.ok()) return resultOf(parsed.status());
@@ -157,6 +159,7 @@ isthmusResult_t isthmusCommInitRankConfig(isthmusComm_t* comm, int nranks, isthm
 isthmusResult_t isthmusCommInitEnv(isthmusComm_t* comm, const isthmusConfig_t* config) {
     if (comm == nullptr) return resultOf(Status::invalidArgument("comm is null"));
     *comm = nullptr;
+    if (Status status = checkSize(config); !status.ok()) return resultOf(status);
     const auto options = environmentOptions();
     if (!options.ok()) return resultOf(options.status());
     const auto job = meetByEnvironment(limitOf(configOf(config, 0), *options));
@@ -175,6 +178,7 @@ isthmusResult_t isthmusCommInitAllGather(isthmusComm_t* comm, int nranks, int ra
                                          isthmusAllGatherFn allgather, void* context,
                                          const isthmusConfig_t* config) {
     if (Status status = checkPlace(comm, nranks, rank); !status.ok()) return resultOf(status);
+    if (Status status = checkSize(config); !status.ok()) return resultOf(status);
     if (allgather == nullptr)
         return resultOf(Status::invalidArgument("the all-gather function is null"));
     CommunicatorConfig settings = configOf(config, nranks);
@@ -194,6 +198,12 @@ isthmusResult_t isthmusCommInitStore(isthmusComm_t* comm, int nranks, int rank,
                                      const isthmusStoreCallbacks_t* store, void* context,
                                      const isthmusConfig_t* config) {
     if (Status status = checkPlace(comm, nranks, rank); !status.ok()) return resultOf(status);
+    if (Status status = checkSize(config); !status.ok()) return resultOf(status);
+    if (store != nullptr) {
+        const std::size_t least = offsetof(isthmusStoreCallbacks_t, has);  // set and get are there
+        Status status = checkSize(store->size, "isthmusStoreCallbacks_t", least);
+        if (!status.ok()) return resultOf(status);
+    }
     if (store == nullptr || store->set == nullptr || store->get == nullptr) {
         return resultOf(Status::invalidArgument("the store has no set or get function"));
     }

@@ -103,6 +103,12 @@ std::chrono::milliseconds timeoutOf(std::int64_t milliseconds) {
     return std::chrono::milliseconds(std::clamp<std::int64_t>(milliseconds, 0, kTenYears));
 }
 
+Status checkSize(std::size_t bytes, const char* structure, std::size_t least) {
+    if (bytes >= least) return {};
+    return Status::invalidArgument(std::string(structure) + ": its size is " +
+                                   std::to_string(bytes) + ", must be sizeof(" + structure + ")");
+}
+
 CallOptions optionsOf(const isthmusCallOptions_t* options, bool isBlocking) {
     CallOptions result;
     result.isBlocking = isBlocking;
@@ -232,6 +238,12 @@ isthmusResult_t isthmusStart(isthmusRequest_t request) {
     if (work->isDone() && work->status().code() == Status::Code::kInvalidArgument)
         return resultOf(work->status());
     request->work = std::move(work);
+    return isthmusSuccess;
+}
+
+isthmusResult_t isthmusRequestActive(isthmusRequest_t request, int* active) {
+    if (active == nullptr) return resultOf(Status::invalidArgument("active is null"));
+    *active = isActive(request) ? 1 : 0;
     return isthmusSuccess;
 }
 

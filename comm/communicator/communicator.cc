@@ -193,6 +193,10 @@ Status Communicator::prepare(PointToPointRequest& request, const CallOptions& op
     if (Engine::isForked()) return afterFork();
     if (options.isBlocking && runtime_.engine().isOnThisThread()) return insideCallback();
     Status status = checkTransfer(request, me_, ranks_);
+    if (status.ok() && !options.algorithm.empty()) {
+        status = Status::invalidArgument(std::string(request.isSend ? "send" : "recv") +
+                                         " has no algorithms, got \"" + options.algorithm + "\"");
+    }
     if (status.ok()) status = connect();
     if (!status.ok()) return status.within("\"" + config_.name + "\"");
     fillIn(request, options);

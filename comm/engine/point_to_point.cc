@@ -147,8 +147,15 @@ Status PointToPoint::cancel(const Work& work) {
             "cancel: other ranks count on this call; receives can be cancelled, nothing else");
     }
     Transfer& transfer = **found;
-    if (transfer.isBack || (transfer.isPosted && !withdraw(transfer)))
-        return Status::invalidArgument("cancel: " + title(*transfer.request) + " has begun");
+    const std::string name = "cancel: " + title(*transfer.request) + " has begun: ";
+    if (transfer.isBack)
+        return Status::invalidArgument(name + "its message has arrived, or it has failed");
+    if (transfer.isPosted && !withdraw(transfer)) {
+        return Status::invalidArgument(
+            name + group_.nameOf(transfer.peer) +
+            " was offered room for its message, or for that of a later receive with the same tag, "
+            "and may be sending it; long receives make the offer as soon as they are posted");
+    }
     transfer.isPosted = transfer.isBack = transfer.isCancelled = true;
     transfer.outcome = Status::aborted(title(*transfer.request) + " was cancelled");
     return {};

@@ -277,5 +277,29 @@ TEST(StartInterface, ThatDoesNotExistIsNamedWithThoseThatDo) {
     }
 }
 
+// A network of its own that has no IPv4 address at all; 77 where the kernel gives none.
+const char* const kOnlySix =
+    "PATH=$PATH:/usr/sbin:/sbin; { echo 0 > /proc/sys/net/ipv6/conf/default/accept_dad && "
+    "ip link set lo up && ip addr del 127.0.0.1/8 dev lo && "
+    "ip link add six type veth peer name other && ip link set other up && ip link set six up && "
+    "ip addr add fd77::1/64 dev six nodad; } || exit 77; "
+    "[ -z \"$(ip -4 -o addr)\" ] || exit 78; "
+    "near=$(ip -6 -o addr show dev six scope link | sed 's/.*inet6 //;s/[/].*//'); port=5100; "
+    "for master in fd77::1 '[fd77::1]' \"$near%six\" \"[$near%six]\"; do port=$((port + 10)); "
+    "for rank in 0 1; do RANK=$rank LOCAL_RANK=$rank MASTER_ADDR=$master MASTER_PORT=$port "
+    "WORLD_SIZE=2 LOCAL_WORLD_SIZE=1 ISTHMUS_SHM=0 ISTHMUS_TIMEOUT=5000 " RANK_PROGRAM
+    " once & done; wait; done";
+
+// https://github.com/open-mpi/ompi/issues/1585, https://github.com/THUDM/slime/pull/2151
+TEST(StartAddress, OfTheSixthVersionAloneIsEnough) {  // BOOT-04
+    Program job({"unshare", "--map-root-user", "--net", "sh", "-c", kOnlySix});
+    const int code = job.wait();
+    if (code == 1 || code == 77 || code == 127)
+        GTEST_SKIP() << "no network namespaces on this machine: " << job.error();
+    EXPECT_EQ(code, 0) << job.error();
+    const auto lines = linesOf(job.output());
+    EXPECT_EQ(std::count(lines.begin(), lines.end(), "done"), 8) << job.output() << job.error();
+}
+
 }  // namespace
 }  // namespace isthmus::test

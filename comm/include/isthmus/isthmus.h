@@ -91,13 +91,17 @@ typedef struct {
     char internal[ISTHMUS_UNIQUE_ID_BYTES];
 } isthmusUniqueId;
 
+/* Structures begin with their size: later versions add fields. A size of 0 is refused. */
+
 /* How a communicator is made. Begin with ISTHMUS_CONFIG_INITIALIZER; zero fields mean defaults. */
 typedef struct {
-    size_t size;            /* sizeof(isthmusConfig_t): lets later versions add fields */
+    size_t size;            /* sizeof(isthmusConfig_t) */
     const char* name;       /* for messages and traces; copied; NULL: "comm" and a number */
     int64_t timeout_ms;     /* of one call, and of making it; 0 or less: ISTHMUS_TIMEOUT */
-    int lazy;               /* 1: do not wait for the peers now but at the first call */
-    const int* globalRanks; /* for messages: nranks ranks of the whole job; copied; NULL: same */
+    int lazy;               /* 1: do not wait for the peers now but at the first call; no effect
+                             * where they meet anyway: split, all-gather */
+    const int* globalRanks; /* for messages: nranks ranks of the whole job; copied; NULL: same. A
+                             * split refuses them: they follow from the parent's */
 } isthmusConfig_t;
 /* clang-format off */
 #define ISTHMUS_CONFIG_INITIALIZER {sizeof(isthmusConfig_t), NULL, 0, 0, NULL}
@@ -107,9 +111,10 @@ typedef struct {
 typedef struct {
     size_t size;           /* sizeof(isthmusCallOptions_t) */
     int64_t timeout_ms;    /* 0 or less: the communicator's */
-    int priority;          /* 0 (first) to 7 (last); orders sending only */
+    int priority;          /* 0 (first) to 7 (last), else the nearest; orders sending only */
     const char* name;      /* for messages; copied */
-    const char* algorithm; /* one of `isthmus explain`, the same on all ranks; NULL: chosen */
+    const char* algorithm; /* one of `isthmus explain`, the same on all ranks; NULL: chosen. Of
+                            * collectives: send and receive refuse one */
     int persistent;        /* 1: only prepare; the request is inactive until isthmusStart */
 } isthmusCallOptions_t;
 /* clang-format off */
@@ -343,6 +348,9 @@ ISTHMUS_API isthmusResult_t isthmusCancel(isthmusRequest_t request);
  * and not waited for. Timeouts count from Start. StartAll starts in the order of the array. */
 ISTHMUS_API isthmusResult_t isthmusStart(isthmusRequest_t request);
 ISTHMUS_API isthmusResult_t isthmusStartAll(size_t requests, isthmusRequest_t* array);
+/* Sets *active to 1 from the start of a request until its end was seen by a test or a wait, else 0:
+ * tells a persistent call that failed with isthmusTimeout from a wait that was too short. */
+ISTHMUS_API isthmusResult_t isthmusRequestActive(isthmusRequest_t request, int* active);
 /* Runs `callback` once on the library's thread when the call is done (or at once on this one if it
  * already is). `text` is valid during the callback only. The callback must not wait for calls. */
 typedef void (*isthmusCallback)(isthmusResult_t result, const char* text, void* context);

@@ -113,8 +113,9 @@ private:
         if (request_ == nullptr) return status_;
         const Status status = detail::statusOf(isthmusWait(&request_, limitMilliseconds));
         // A request that stays is a persistent one, or has outlasted the caller's own limit.
-        const bool isOver = request_ == nullptr || status.code() != Status::Code::kTimeout;
-        if (isOver || limitMilliseconds < 0) status_ = status;
+        int isActive = 0;
+        if (request_ != nullptr) (void)isthmusRequestActive(request_, &isActive);
+        if (isActive == 0) status_ = status;
         return status;
     }
 

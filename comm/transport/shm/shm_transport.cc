@@ -217,6 +217,7 @@ private:
                 if (spare_.turnAway(listener_.get(), errno)) continue;
                 return;
             }
+            spare_.refill();
             if (!isOurUser(socket.get())) continue;
             if (strangers_.size() >= kMostStrangers) strangers_.pop_front();
             strangers_.push_back(std::make_unique<ShmAccept>(shared_.key, shared_.self,

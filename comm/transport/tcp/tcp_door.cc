@@ -94,6 +94,7 @@ private:
             if (error == EINTR || error == ECONNABORTED) return true;
             return spare_.turnAway(acceptor_.native_handle(), error);
         }
+        spare_.refill();
         prepareSocket(socket.get(), options_);
         makeRoom();
         const std::string name = from.address().to_string() + ":" + std::to_string(from.port());

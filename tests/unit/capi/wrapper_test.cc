@@ -80,6 +80,20 @@ TEST(Wrapper, TakesFunctionsOfTheProgramAsReductions) {
     EXPECT_FALSE(communicator.blocking().allReduce(input, output, largest->op()).ok());
 }
 
+TEST(Wrapper, KnowsHowAPersistentCallEndedInsideAWaitWithALimit) {
+    const Communicator communicator = alone();
+    std::vector<int> into(1);
+    Work receive = communicator.recv(
+        into, 0, 0, {.timeout = std::chrono::milliseconds(80), .isPersistent = true});
+    ASSERT_TRUE(receive.start().ok());
+    EXPECT_EQ(receive.wait(std::chrono::milliseconds(5)).code(), Status::Code::kTimeout);
+    EXPECT_TRUE(receive.status().ok()) << "it goes on: " << receive.status().what();
+    const Status failed = receive.wait(std::chrono::milliseconds(5000));
+    EXPECT_EQ(failed.code(), Status::Code::kTimeout);
+    EXPECT_NE(failed.what().find("80 ms"), std::string::npos) << failed.what();
+    EXPECT_EQ(receive.status().what(), failed.what());
+}
+
 TEST(Wrapper, TakesReceivesBack) {
     const Communicator communicator = alone();
     std::vector<int> into(1, -1);

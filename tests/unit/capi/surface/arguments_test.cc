@@ -75,6 +75,7 @@ TEST_F(Arguments, NullCommunicatorIsRefusedByEverythingElse) {
     EXPECT_REFUSED(isthmusWireCounters(nullptr, &counters), text);
     EXPECT_REFUSED(isthmusProgress(nullptr), text);
     EXPECT_REFUSED(isthmusEventFd(nullptr, &number), text);
+    EXPECT_REFUSED(isthmusCommFinalize(nullptr), text);
     EXPECT_EQ(isthmusCommDestroy(nullptr), isthmusSuccess) << "as free() does";
 }
 
