@@ -78,8 +78,8 @@ void NodeLevel::push(const Chunks& chunks, const Slice& from) {
     plan_.copy(joined(targets), joined(sources));
 }
 
-void NodeLevel::pull(const std::vector<Chunks>& of) {
-    for (int hops = 0; hops < node_.size(); ++hops) {
+void NodeLevel::pull(const std::vector<Chunks>& of, int nearest) {
+    for (int hops = nearest; hops < node_.size(); ++hops) {
         const int position = node_.wrap(node_.me() + hops);
         const Chunks& chunks = of[static_cast<std::size_t>(position)];
         plan_.copy(plan_.output()(chunks), heldBy(node_[position], chunks));
@@ -87,11 +87,12 @@ void NodeLevel::pull(const std::vector<Chunks>& of) {
 }
 
 void NodeLevel::spread(const std::vector<Chunks>& of) {
+    const Chunks& mine = of[static_cast<std::size_t>(node_.me())];
     if (isStaged_) {
+        plan_.copy(plan_.output()(mine), held(mine));
         meet();
-        pull(of);
+        pull(of, 1);
     } else {
-        const Chunks& mine = of[static_cast<std::size_t>(node_.me())];
         push(mine, plan_.output()(mine));
     }
     meet();

@@ -43,9 +43,9 @@ public:
     /// Copies what `from` holds of these output chunks to the other ranks. Direct only; they must
     /// have opened their memory.
     void push(const Chunks& chunks, const Slice& from);
-    /// Copies the chunks that each position holds (`of[position]`) to my output. Staged only; they
-    /// must have signalled.
-    void pull(const std::vector<Chunks>& of);
+    /// Copies the chunks that each position holds (`of[position]`) to my output, from the
+    /// `nearest`-th position after mine on. Staged only; they must have signalled.
+    void pull(const std::vector<Chunks>& of, int nearest = 0);
 
     /// Gives everybody everything after results are held: pushes or pulls, and meets so that memory
     /// may be left. Direct needs waitForAll() before.

@@ -7,11 +7,18 @@ namespace isthmus {
 
 namespace {
 
-// A copy of a reduce's whole result that depends on nothing else: the reduce can store to both
-// places in one pass.
+// A step that copies a reduce's whole result, once or to several places, and depends on nothing
+// else: the reduce can store to all of them in one pass.
 bool isCopyOf(const Step& copy, const Step& reduce, int reduceIndex) {
-    return copy.verb == Verb::kCopy && !copy.completes &&
-           copy.after == std::vector<int>{reduceIndex} && copy.sources.front() == reduce.target;
+    if (copy.verb != Verb::kCopy || copy.completes || copy.after != std::vector<int>{reduceIndex})
+        return false;
+    const Slice& from = copy.sources.front();
+    const std::size_t width = reduce.target.size();
+    if (width == 0 || from.size() % width != 0) return false;
+    for (std::size_t i = 0; i < from.size(); ++i) {
+        if (!(from[i] == reduce.target[i % width])) return false;
+    }
+    return true;
 }
 
 void fuse(CompiledPlan& compiled) {
@@ -21,7 +28,10 @@ void fuse(CompiledPlan& compiled) {
         CompiledPlan::Node& node = compiled.nodes[i];
         for (const int next : node.next) {
             if (!isCopyOf(steps[next], steps[i], static_cast<int>(i))) continue;
-            node.fused.push_back(next);
+            const Slice& places = steps[next].target;
+            const auto width = static_cast<std::ptrdiff_t>(steps[i].target.size());
+            for (auto place = places.begin(); place != places.end(); place += width)
+                node.also.emplace_back(place, place + width);
             compiled.nodes[next].isFused = true;
         }
     }

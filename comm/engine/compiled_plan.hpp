@@ -26,8 +26,8 @@ struct CompiledPlan {
         std::uint32_t waitsFor = 0;  ///< steps that this one depends on
         std::uint32_t message = 0;   ///< send, recv: n-th of (peer, channel, direction)
         std::vector<Peer> peers;     ///< signal, wait
-        std::vector<int> fused;  ///< reduce: copies of its result that are done in the same pass
-        bool isFused = false;    ///< copy: done by a reduce
+        std::vector<Slice> also;     ///< reduce: where its result goes too, in the same pass
+        bool isFused = false;        ///< copy: done by a reduce
     };
 
     Plan plan;

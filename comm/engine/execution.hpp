@@ -124,6 +124,8 @@ private:
     std::size_t runHeavy(SegmentRun& run, int step);
     std::size_t runCopy(SegmentRun& run, int index);
     std::size_t runReduce(SegmentRun& run, int index);
+    void placesOf(const SegmentRun& run, int index, std::size_t at,
+                  std::vector<MemoryPiece>& places) const;
     MemoryPiece pieceOf(const SegmentRun& run, const Location& location,
                         const ChunkName& name) const;
     int slotOf(const SegmentRun& run) const { return run.segment % window_; }
@@ -167,6 +169,12 @@ private:
     std::vector<StepOperation*> flying_;
     std::vector<StepOperation*> landed_;
     std::vector<StepOperation*> landing_;  ///< those that takeLanded() has in hand
+
+    /// Of the reduction at hand, the places of the result before those of the operands; kept for
+    /// their memory.
+    std::vector<MemoryPiece> places_;
+    std::vector<MemoryPiece> morePlaces_;
+    std::vector<void*> addresses_;
 };
 
 }  // namespace isthmus

@@ -1,6 +1,5 @@
 // The six verbs of a Plan, done.
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <span>
 
@@ -13,9 +12,6 @@
 namespace isthmus {
 
 namespace {
-
-constexpr std::size_t kMostSources =
-    256;  // operands of one reduction that are gathered on the stack
 
 bool follows(const MemoryPiece& first, const MemoryPiece& second) {
     return first.address + first.bytes == second.address;
@@ -143,7 +139,7 @@ void Execution::post(SegmentRun& run, int index) {
 std::size_t Execution::runHeavy(SegmentRun& run, int index) {
     const Step& step = plan_->plan.steps[index];
     const bool isCopy =
-        step.verb == Verb::kCopy || (step.sources.size() == 1 && plan_->nodes[index].fused.empty());
+        step.verb == Verb::kCopy || (step.sources.size() == 1 && plan_->nodes[index].also.empty());
     return isCopy ? runCopy(run, index) : runReduce(run, index);
 }
 
@@ -165,7 +161,9 @@ std::size_t Execution::runCopy(SegmentRun& run, int index) {
         }
         if (to.bytes > 0 && to.address != from.address) {
             const bool isResult = step.target[i].buffer == Buffer::kOutput;
-            copyBytes(to.address, from.address, to.bytes, isStreaming_ && isResult);
+            // In place its lines were read as the input a little earlier.
+            const bool isCached = call_->input == call_->output;
+            copyBytes(to.address, from.address, to.bytes, isStreaming_ && isResult && !isCached);
         }
         total += to.bytes;
         i = next;
@@ -173,51 +171,48 @@ std::size_t Execution::runCopy(SegmentRun& run, int index) {
     return total;
 }
 
+void Execution::placesOf(const SegmentRun& run, int index, std::size_t at,
+                         std::vector<MemoryPiece>& places) const {
+    const Step& step = plan_->plan.steps[index];
+    const ChunkName& name = plan_->nodes[index].targetNames[at];
+    places.clear();
+    places.push_back(pieceOf(run, step.target[at], name));
+    for (const Slice& target : plan_->nodes[index].also)
+        places.push_back(pieceOf(run, target[at], name));
+    for (const Slice& source : step.sources) places.push_back(pieceOf(run, source[at], name));
+}
+
 std::size_t Execution::runReduce(SegmentRun& run, int index) {
     const Step& step = plan_->plan.steps[index];
-    const auto& fused = plan_->nodes[index].fused;
-    const auto& names = plan_->nodes[index].targetNames;
     const std::size_t operands = step.sources.size();
-    const std::size_t results = fused.size() + 1;
-    ISTHMUS_ASSERT(operands + results <= kMostSources);
-    std::array<MemoryPiece, kMostSources> pieces;
-    const auto gather = [&](std::size_t at, std::array<MemoryPiece, kMostSources>& into) {
-        into[0] = pieceOf(run, step.target[at], names[at]);
-        for (std::size_t i = 1; i < results; ++i) {
-            into[i] = pieceOf(run, plan_->plan.steps[fused[i - 1]].target[at], names[at]);
-        }
-        for (std::size_t i = 0; i < operands; ++i)
-            into[results + i] = pieceOf(run, step.sources[i][at], names[at]);
-    };
+    const std::size_t results = plan_->nodes[index].also.size() + 1;
     const double scale = call_->op == ReduceOp::kAvg && step.completes ? 1.0 / group_.ranks() : 1.0;
     std::size_t total = 0;
     for (std::size_t at = 0; at < step.target.size();) {
-        gather(at++, pieces);
+        placesOf(run, index, at++, places_);
         for (; at < step.target.size(); ++at) {
-            std::array<MemoryPiece, kMostSources> more;
-            gather(at, more);
-            bool isRun = true;
-            for (std::size_t i = 0; i < results + operands; ++i)
-                isRun &= follows(pieces[i], more[i]);
-            if (!isRun) break;
-            for (std::size_t i = 0; i < results + operands; ++i) pieces[i].bytes += more[i].bytes;
+            placesOf(run, index, at, morePlaces_);
+            if (!std::equal(places_.begin(), places_.end(), morePlaces_.begin(), follows)) break;
+            for (std::size_t i = 0; i < places_.size(); ++i)
+                places_[i].bytes += morePlaces_[i].bytes;
         }
-        if (pieces[0].bytes == 0) continue;
-        std::array<void*, kMostSources> targets;
-        std::array<const void*, kMostSources> sources;
-        for (std::size_t i = 0; i < results; ++i) targets[i] = pieces[i].address;
-        for (std::size_t i = 0; i < operands; ++i) sources[i] = pieces[results + i].address;
-        const bool isResult = step.target[0].buffer == Buffer::kOutput;
-        const std::span<void* const> to(targets.data(), results);
-        const std::span<const void* const> from(sources.data(), operands);
-        const std::size_t elements = pieces[0].bytes / bytesOf(call_->type);
+        const std::size_t bytes = places_.front().bytes;
+        if (bytes == 0) continue;
+        addresses_.clear();
+        for (const MemoryPiece& place : places_) addresses_.push_back(place.address);
+        const std::span<void* const> targets = std::span(addresses_).first(results);
+        const std::span<const void* const> sources{addresses_.data() + results, operands};
+        // A line that was just read is in the cache: storing around it costs twice as much.
+        const bool isRead = std::count(sources.begin(), sources.end(), targets.front()) > 0;
+        const bool isResult = step.target.front().buffer == Buffer::kOutput;
+        const std::size_t elements = bytes / bytesOf(call_->type);
         if (call_->reduction) {
-            reduceByUser(*call_->reduction, call_->type, to, from, elements);
+            reduceByUser(*call_->reduction, call_->type, targets, sources, elements);
         } else {
-            reduceToMany(call_->type, call_->op, to, from, elements, scale,
-                         isStreaming_ && isResult);
+            reduceToMany(call_->type, call_->op, targets, sources, elements, scale,
+                         isStreaming_ && isResult && !isRead);
         }
-        total += pieces[0].bytes * operands;
+        total += bytes * operands;
     }
     return total;
 }

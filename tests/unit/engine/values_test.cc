@@ -118,16 +118,29 @@ TEST(CompiledPlans, CountMessagesPerPeerChannelAndDirectionAndSignalsPerPeer) {
     EXPECT_TRUE(compiled.usesMessages);
 }
 
-TEST(CompiledPlans, StoreACopyOfAResultInTheSamePass) {
-    PlanBuilder plan = builderFor(Collective::kAllReduce, {0, 0}, Mapping::kAll, {});
-    plan.reduce(plan.output()({0}), {plan.input()({0}), plan.at(1).input({0})}, Completes::kYes);
-    plan.copy(plan.at(1).output({0}), plan.output()({0}));
-    const CompiledPlan compiled = compile(plan, {0, 1});
-    EXPECT_EQ(compiled.nodes.at(0).fused, (std::vector<int>{1}));
+TEST(CompiledPlans, StoreCopiesOfAResultInTheSamePass) {
+    PlanBuilder plan = builderFor(Collective::kAllReduce, {0, 0, 0}, Mapping::kAll, {});
+    const Slice result = plan.output()({0});
+    plan.reduce(result, {plan.input()({0}), plan.at(1).input({0})}, Completes::kYes);
+    const Slice once = plan.at(1).output({0});
+    const Slice more = plan.at(2).output({0});
+    plan.copy({once[0], more[0]}, {result[0], result[0]});  // one step to two places
+    const CompiledPlan compiled = compile(plan, {0, 1, 2});
+    EXPECT_EQ(compiled.nodes.at(0).also, (std::vector<Slice>{once, more}));
     EXPECT_TRUE(compiled.nodes.at(1).isFused);
     EXPECT_EQ(compiled.first, (std::vector<int>{0}));
     EXPECT_EQ(compiled.nodes[1].waitsFor, 1U);
     EXPECT_FALSE(compiled.usesMessages);
+}
+
+TEST(CompiledPlans, DoNotFuseACopyOfAPartOfAResult) {
+    PlanBuilder plan = builderFor(Collective::kAllReduce, {0, 0}, Mapping::kAll);
+    plan.reduce(plan.output()({0, 1}), {plan.input()({0, 1}), plan.at(1).input({0, 1})},
+                Completes::kYes);
+    plan.copy(plan.at(1).output({1}), plan.output()({1}));
+    const CompiledPlan compiled = compile(plan, {0, 1});
+    EXPECT_TRUE(compiled.nodes.at(0).also.empty());
+    EXPECT_FALSE(compiled.nodes.at(1).isFused);
 }
 
 Plan planOf(Collective collective, Rank me, int ranks, Chunking chunking = {}) {
