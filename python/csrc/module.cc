@@ -2,6 +2,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 
+#include "python/csrc/callbacks.hpp"
 #include "python/csrc/errors.hpp"
 #include "python/csrc/request.hpp"
 
@@ -58,5 +59,8 @@ NB_MODULE(_communicator, module) {
     defineCommunicators(module);
     defineMemory(module);
     module.def("version", &version, "The version of the library, as '0.1.0'.");
-    nb::module_::import_("atexit").attr("register")(nb::cpp_function(&leaveAll));
+    nb::module_::import_("atexit").attr("register")(nb::cpp_function([] {
+        stopCallbacks();
+        leaveAll();
+    }));
 }

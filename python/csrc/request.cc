@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "python/csrc/callbacks.hpp"
 #include "python/csrc/errors.hpp"
 
 namespace isthmus::python {
@@ -99,6 +100,10 @@ void defineRequests(nb::module_& module) {
              "only the waiting ended. Gives the source of a receive.")
         .def("test", &test, "True when the call is done; raises Error when it failed.")
         .def("cancel", &cancel, "Takes back a receive that has not begun.")
+        .def(
+            "add_done_callback", &callWhenDone, nb::arg("function"),
+            "Calls function(request) once the call is done, on a thread of isthmus; exceptions are "
+            "printed. Of a persistent call: when the start before this is done.")
         .def("start", &start, "Runs a persistent call, with what is in its arrays now.")
         .def_prop_ro(
             "done", [](const Request& request) { return request.pending->isDone(); },

@@ -132,6 +132,24 @@ def forked_children_are_told(environment):
 
 
 @case
+def forked_children_end_by_themselves(environment):
+    """The parent's threads are not there; what the child inherited it neither waits for nor frees."""
+    code, output, errors = ended(start(
+        "import isthmus, os, sys, threading\n"
+        "comm = isthmus.Communicator()\n"
+        "called = threading.Event()\n"
+        "request = comm.barrier(wait=False)\n"
+        "request.add_done_callback(lambda _: called.set())\n"
+        "assert called.wait(5)\n"
+        "pending = comm.recv(bytearray(8), 0, wait=False)\n"
+        "child = os.fork()\n"
+        "if child == 0: sys.exit(3)\n"
+        "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)\n"
+        "pending.cancel(); comm.close()\n", environment))
+    assert (code, output) == (0, "3\n"), (code, output, errors)
+
+
+@case
 def the_stub_names_what_the_module_has(environment):
     """Every public class, method and argument, in both directions."""
     code, output, errors = ended(start(

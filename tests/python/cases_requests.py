@@ -93,6 +93,44 @@ def persistent_calls(comm):
 
 
 @case
+def callbacks_when_done(comm):
+    seen, thread = [], threading.Event()
+
+    def note(request):
+        seen.append((request.done, threading.get_ident()))
+        thread.set()
+
+    found = np.full(3000, float(comm.rank))
+    request = comm.all_reduce(found, wait=False)
+    request.add_done_callback(note)
+    assert thread.wait(5), "the callback was not called"
+    assert seen == [(True, seen[0][1])] and seen[0][1] != threading.get_ident(), seen
+    equal(found, np.full(3000, comm.size * (comm.size - 1) / 2))
+    thread.clear()
+    request.add_done_callback(note)  # it is over
+    assert thread.wait(5) and len(seen) == 2
+    # A failed call has its callback too; what a callback raises disturbs nobody.
+    ends = []
+    taken_back = comm.recv(np.zeros(1), comm.rank, tag=50, wait=False)
+    taken_back.add_done_callback(lambda _: 1 / 0)
+    taken_back.add_done_callback(lambda request: (ends.append(request.done), thread.set()))
+    thread.clear()
+    taken_back.cancel()
+    assert thread.wait(5) and ends == [True]
+    with refused("cancel", Result.ABORTED):
+        taken_back.wait()
+    # A callback may call.
+    comm.barrier()
+    if comm.rank == 0:
+        thread.clear()
+        request = comm.recv(letters := bytearray(2), 0, tag=51, wait=False)
+        request.add_done_callback(lambda _: (comm.recv(letters, 0, tag=52), thread.set()))
+        comm.send(b"ab", 0, tag=51)
+        comm.send(b"cd", 0, tag=52)
+        assert thread.wait(5) and letters == b"cd"
+
+
+@case
 def any_of_several(comm):
     if comm.rank == 0:
         arrays = [np.zeros(1) for _ in range(comm.size)]
