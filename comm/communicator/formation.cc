@@ -30,9 +30,9 @@ struct Card {  // a rank's calling card
 };
 
 std::string agreedOptions(const Runtime& runtime) {
-    std::string text;
-    for (const auto name :
-         {"ISTHMUS_ALGORITHM", "ISTHMUS_SEGMENT", "ISTHMUS_WINDOW", "ISTHMUS_INLINE"}) {
+    // Rules, not the path of a file with them: what counts is what it says.
+    std::string text = "ISTHMUS_ALGORITHM=" + textOf(runtime.selectorOptions().rules) + " ";
+    for (const auto name : {"ISTHMUS_SEGMENT", "ISTHMUS_WINDOW", "ISTHMUS_INLINE"}) {
         text += std::string(name) + "=" + runtime.options().text(name) + " ";
     }
     return text;

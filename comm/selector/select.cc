@@ -177,15 +177,25 @@ Result<const Algorithm*> wishedEntry(const CallShape& call, const Layout& layout
     return wished;
 }
 
+// What ISTHMUS_ALGORITHM says for this call; nullptr: nothing that fits.
+const Algorithm* entrySet(const CallShape& call, const Layout& layout,
+                          const SelectorOptions& options) {
+    const std::uint64_t bytes = isUnequalExchange(call) ? 0 : call.bytes;  // the latter not agreed
+    for (const AlgorithmRule& rule : options.rules) {
+        if (!rule.isFor(call.collective, bytes, layout)) continue;
+        const Algorithm* const entry = fitting(call.collective, rule.algorithm, layout);
+        if (entry != nullptr && objectionOf(*entry, call, options).empty()) return entry;
+    }
+    return nullptr;
+}
+
 Result<const Algorithm*> chooseEntry(const CallShape& call, const Layout& layout,
                                      const SelectorOptions& options) {
     if (!options.algorithm.empty()) return wishedEntry(call, layout, options);
-    const std::string& set = options.algorithms[static_cast<std::size_t>(call.collective)];
-    const Algorithm* entry = fitting(call.collective, set, layout);
-    if (entry != nullptr && objectionOf(*entry, call, options).empty()) return entry;
+    if (const Algorithm* const set = entrySet(call, layout, options)) return set;
     if (isUnequalExchange(call)) return findAlgorithm(call.collective, "pairwise");
-    entry = layout.nodes.size() > 1 ? chooseOverNodes(call, layout)
-                                    : chooseInNode(call, layout, options);
+    const Algorithm* const entry = layout.nodes.size() > 1 ? chooseOverNodes(call, layout)
+                                                           : chooseInNode(call, layout, options);
     if (entry == nullptr) {
         return Status::internal("no algorithm for " + std::string(nameOf(call.collective)));
     }
@@ -229,9 +239,8 @@ Result<Selection> select(const CallShape& call, const Layout& layout,
 std::string reasonOf(const Selection& selection, const CallShape& call, const Layout& layout,
                      const SelectorOptions& options) {
     if (!options.algorithm.empty()) return "asked for by the caller";
-    if (options.algorithms[static_cast<std::size_t>(call.collective)] == selection.algorithm) {
-        return "set by ISTHMUS_ALGORITHM";
-    }
+    const Algorithm* const set = entrySet(call, layout, options);
+    if (set != nullptr && set->name == selection.algorithm) return "set by ISTHMUS_ALGORITHM";
     if (layout.nodes.size() > 1 && call.isInRankOrder) {
         return "in the order of ranks: operands are combined as on one node";
     }

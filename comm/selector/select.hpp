@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -12,12 +11,14 @@
 #include "comm/algorithm/catalogue.hpp"
 #include "comm/base/knobs.hpp"
 #include "comm/cost/link_model.hpp"
+#include "comm/selector/rules.hpp"
 
 namespace isthmus {
 
 inline constexpr Knob kSelectorKnobs[] = {
     {"ISTHMUS_ALGORITHM", "", Unit::kText,
-     "algorithm to use where it fits: one name, or all_reduce=ring,broadcast=chain"},
+     "algorithm to use where it fits: ring, or all_reduce@2+2:64K-1M=ring,broadcast=chain, or the "
+     "file of isthmus tune"},
     {"ISTHMUS_SEGMENT", "1M", Unit::kBytes,
      "operand bytes that one pass of a plan moves (a quarter of it inside one node); less overlaps "
      "more"},
@@ -54,8 +55,7 @@ struct Selection {
 
 struct SelectorOptions {
     std::string algorithm;  ///< the caller's own wish for this call; "": none. Must fit.
-    /// Wishes of the environment by Collective; used where they fit.
-    std::array<std::string, kCollectives> algorithms = {};
+    AlgorithmRules rules;   ///< wishes of the environment; used where they fit, the first first
     std::int64_t segmentBytes = 1 << 20;
     std::int64_t inlineBytes = 4 << 10;
     int window = 3;

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "tests/cluster/program.hpp"
@@ -34,6 +36,7 @@ TEST(Output, ThatFindsNoRoomIsAnErrorOfEverySubcommand) {
         kBench,
         std::string(kBench) + "--format json",
         "bench all_reduce -b 8 -e 8 -n 1",
+        "tune all_reduce --ranks 2 -e 8",
     };
     for (const std::string& command : commands) {
         const Ended ended = shell(command + " > /dev/full");
@@ -69,6 +72,49 @@ TEST(Bench, RefusesNoRanks) {
     const Ended ended = isthmus({"bench", "all_reduce", "--ranks", "0"});
     EXPECT_EQ(ended.exitCode, 1);
     EXPECT_THAT(ended.error, HasSubstr("--ranks"));
+}
+
+// On one node the choice is direct or inline; whatever the times, the file must be readable.
+TEST(Tune, TimesEveryAlgorithmAndWritesWhatTheLibraryReads) {
+    const Folder folder;
+    const std::string file = folder.path() + "/tuned.json";
+    const Ended tuned = isthmus({"tune", "all_reduce", "all_gather", "--ranks", "2", "-b", "8",
+                                 "-e", "512", "--rounds", "1", "-o", file});
+    ASSERT_EQ(tuned.exitCode, 0) << tuned.error;
+    EXPECT_THAT(tuned.output, HasSubstr("of 6 choices"));
+    const auto document = nlohmann::json::parse(std::ifstream(file));
+    EXPECT_EQ(document.at("isthmus_algorithms"), 1);
+    ASSERT_EQ(document.at("measured").size(), 6U);
+    for (const auto& point : document.at("measured")) {
+        EXPECT_TRUE(point.at("microseconds").contains("direct"));
+        EXPECT_TRUE(point.at("microseconds").contains("ring"));
+        for (const auto& time : point.at("microseconds")) EXPECT_GT(time.get<double>(), 0);
+    }
+    Program bench({"env", "ISTHMUS_ALGORITHM=" + file, isthmusProgram(), "bench", "all_reduce",
+                   "--ranks", "2", "-b", "8", "-e", "8", "-n", "1"});
+    EXPECT_EQ(bench.wait(), 0) << bench.error();
+}
+
+TEST(Tune, SaysBeforeItMeasuresWhatIsWrong) {
+    for (const auto& [arguments, what] :
+         {std::pair<std::vector<std::string>, std::string>{{}, "collectives"},
+          {{"all_redoce"}, "all_redoce"},
+          {{"all_reduce", "--rounds", "0"}, "--rounds"},
+          {{"all_reduce", "-o", "/no/such/folder/file"}, "/no/such/folder/file"},
+          {{"all_reduce", "-b", "x"}, "-b"}}) {
+        std::vector<std::string> command = {"tune"};
+        command.insert(command.end(), arguments.begin(), arguments.end());
+        const Ended ended = isthmus(command);
+        EXPECT_EQ(ended.exitCode, 1) << what;
+        EXPECT_THAT(ended.error, HasSubstr(what));
+    }
+}
+
+TEST(Tune, ItsFileIsNamedWhenARankCannotReadIt) {
+    Program bench({"env", "ISTHMUS_ALGORITHM=./none.json", isthmusProgram(), "bench", "all_reduce",
+                   "--ranks", "2", "-b", "8", "-e", "8", "-n", "1"});
+    EXPECT_NE(bench.wait(), 0);
+    EXPECT_THAT(bench.error(), HasSubstr("./none.json: No such file"));
 }
 
 }  // namespace

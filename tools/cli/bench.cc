@@ -1,13 +1,9 @@
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <climits>
 #include <cstdio>
-#include <cstring>
 #include <ctime>
 #include <memory>
 
@@ -17,6 +13,7 @@
 #include "tools/cli/bench_options.hpp"
 #include "tools/cli/bench_session.hpp"
 #include "tools/cli/exit_code.hpp"
+#include "tools/cli/own_ranks.hpp"
 #include "tools/cli/subcommands.hpp"
 
 namespace isthmus::cli {
@@ -29,27 +26,6 @@ std::string timeText() {
     if (::localtime_r(&now, &parts) == nullptr) return "";
     std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S", &parts);
     return text.data();
-}
-
-Result<std::string> programPath() {
-    std::array<char, PATH_MAX> path{};
-    const ssize_t length = ::readlink("/proc/self/exe", path.data(), path.size() - 1);
-    if (length < 0) return Status::internal("cannot read /proc/self/exe");
-    return std::string(path.data(), static_cast<std::size_t>(length));
-}
-
-// Becomes `isthmus run`, which starts this benchmark again as each rank.
-int launch(const CLI::App& sub, const BenchOptions& options) {
-    const Result<std::string> program = programPath();
-    if (!program.ok()) return report("bench", program.status());
-    std::vector<std::string> arguments = launchArguments(sub, options, *program);
-    std::vector<char*> pointers;
-    for (std::string& argument : arguments) pointers.push_back(argument.data());
-    pointers.push_back(nullptr);
-    std::fflush(nullptr);
-    ::execv(program->c_str(), pointers.data());
-    return report("bench", Status::internal(
-                               fmt::format("cannot start {}: {}", *program, std::strerror(errno))));
 }
 
 Result<BenchRow> measureRow(BenchSession& session, const BenchCall& call, double rate,
@@ -88,14 +64,6 @@ std::vector<BenchCall> callsOf(const BenchTask& task, const BenchOptions& option
 void print(const std::string& text) {
     std::fwrite(text.data(), 1, text.size(), stdout);
     std::fflush(stdout);
-}
-
-Status writeFile(const std::string& path, const std::string& text) {
-    std::FILE* const file = std::fopen(path.c_str(), "w");
-    if (file == nullptr) return Status::invalidArgument("cannot write " + path);
-    const bool isWhole = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-    if (std::fclose(file) != 0 || !isWhole) return Status::resource("cannot write " + path);
-    return {};
 }
 
 Result<std::vector<BenchRow>> measureAll(BenchSession& session, const BenchTask& task,
@@ -141,7 +109,8 @@ int take(const BenchOptions& options, BenchTask task) {
 int bench(const CLI::App& sub, const BenchOptions& options) {
     Result<BenchTask> task = benchTask(options);
     if (!task.ok()) return report("bench", task.status());
-    if (options.ranks > 0 || !options.nodes.empty()) return launch(sub, options);
+    if (options.ranks > 0 || !options.nodes.empty())
+        return startOwnRanks(sub, {"bench", options.collective}, options);
     task->head.version = ISTHMUS_VERSION;
     task->head.arguments = {"isthmus", "bench", options.collective};
     for (std::string& given : givenOptions(sub, {})) {

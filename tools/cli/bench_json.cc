@@ -1,5 +1,7 @@
 #include "tools/cli/bench_json.hpp"
 
+#include <cstdio>
+
 #include <fmt/core.h>
 #include <isthmus/isthmus.h>
 
@@ -151,6 +153,14 @@ std::string jsonText(const BenchHead& head, const std::vector<BenchRow>& rows,
     document["errors"] = Json::array();
     document["end_time"] = endTime;
     return document.dump(2) + "\n";
+}
+
+Status writeFile(const std::string& path, const std::string& text) {
+    std::FILE* const file = std::fopen(path.c_str(), "w");
+    if (file == nullptr) return Status::invalidArgument("cannot write " + path);
+    const bool isWhole = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+    if (std::fclose(file) != 0 || !isWhole) return Status::resource("cannot write " + path);
+    return {};
 }
 
 }  // namespace isthmus::cli

@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include <isthmus/status.hpp>
+
 #include "tools/cli/bench_format.hpp"
 
 namespace isthmus::cli {
@@ -30,5 +32,8 @@ double averageBus(const std::vector<BenchRow>& rows);
 /// `root` is padded there, and so here.
 std::string jsonText(const BenchHead& head, const std::vector<BenchRow>& rows,
                      const std::string& endTime);
+
+/// Puts `text` into the file, which is made or replaced. kInvalidArgument, kResource: cannot.
+Status writeFile(const std::string& path, const std::string& text);
 
 }  // namespace isthmus::cli

@@ -2,7 +2,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <utility>
 
 #include "comm/base/knobs.hpp"
 #include "comm/reduce/reducer.hpp"
@@ -175,6 +174,10 @@ void addBenchOptions(CLI::App& sub, BenchOptions& options) {
     sub.add_flag("--arena", options.usesArena, "buffers that node peers map (default)");
     sub.add_flag("--malloc", options.usesMalloc, "ordinary buffers");
     sub.add_option("--algorithm", options.algorithm, "a name that `isthmus explain` lists");
+    addRankOptions(sub, options);
+}
+
+void addRankOptions(CLI::App& sub, BenchOptions& options) {
     sub.add_option("--ranks", options.ranks, "start this many ranks here")
         ->check(CLI::Range(1, 4096));
     sub.add_option("--nodes", options.nodes, "start ranks in emulated nodes: 2x2, 3+2+1");
@@ -213,36 +216,6 @@ Result<BenchTask> benchTask(const BenchOptions& options) {
     task.format = *format;
     task.lineBitsPerSecond = static_cast<double>(rate->bitsPerSecond);
     return task;
-}
-
-std::vector<std::string> givenOptions(const CLI::App& sub, const std::set<std::string>& without) {
-    std::vector<std::string> given;
-    for (const CLI::Option* option : sub.get_options()) {
-        const std::string name = option->get_name();
-        if (option->count() == 0 || !name.starts_with("-") || without.contains(name)) continue;
-        given.push_back(name);
-        if (option->get_expected_max() > 0) given.push_back(option->results().back());
-    }
-    return given;
-}
-
-std::vector<std::string> launchArguments(const CLI::App& sub, const BenchOptions& options,
-                                         const std::string& program) {
-    std::vector<std::string> arguments = {program, "run", "--no-prefix"};
-    const auto add = [&](const char* name, const std::string& value) {
-        if (value.empty()) return;
-        arguments.emplace_back(name);
-        arguments.push_back(value);
-    };
-    add("-n", options.ranks > 0 ? std::to_string(options.ranks) : "");
-    add("--nodes", options.nodes);
-    add("--order", options.order);
-    if (!options.nodes.empty()) add("--rate", options.rate);
-    arguments.insert(arguments.end(), {"--", program, "bench", options.collective});
-    for (std::string& given : givenOptions(sub, {"--ranks", "--nodes", "--order"})) {
-        arguments.push_back(std::move(given));
-    }
-    return arguments;
 }
 
 }  // namespace isthmus::cli

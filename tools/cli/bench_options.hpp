@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -59,16 +58,11 @@ struct BenchTask {
 
 void addBenchOptions(CLI::App& sub, BenchOptions& options);
 
+/// Those that say where ranks are started: --ranks, --nodes, --order, --rate.
+void addRankOptions(CLI::App& sub, BenchOptions& options);
+
 /// Checks and works out everything that needs no other rank. Without -e the sizes end at 32M when
 /// -f is given, else at -b. kInvalidArgument says what is wrong.
 Result<BenchTask> benchTask(const BenchOptions& options);
-
-/// The options on the command line with their values; those named in `without` left out.
-std::vector<std::string> givenOptions(const CLI::App& sub, const std::set<std::string>& without);
-
-/// The arguments of `isthmus run` that start this benchmark's ranks: the given command line with
-/// --ranks, --nodes and --order taken out. `program`: path of this program.
-std::vector<std::string> launchArguments(const CLI::App& sub, const BenchOptions& options,
-                                         const std::string& program);
 
 }  // namespace isthmus::cli

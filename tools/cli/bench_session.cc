@@ -91,6 +91,12 @@ BenchSession::~BenchSession() {
     }
 }
 
+void BenchSession::use(const std::string& algorithm, int iterations) {
+    options_.algorithm = algorithm;
+    options_.iterations = iterations;
+    callOptions_.algorithm = algorithm.empty() ? nullptr : options_.algorithm.c_str();
+}
+
 Result<std::vector<BenchRankInfo>> BenchSession::rankInfos() {
     std::vector<char> mine(kInfoBytes, '\0');
     const int pid = ::getpid();

@@ -42,6 +42,10 @@ public:
     int ranks() const { return ranks_; }
     const Layout& layout() const { return layout_; }
 
+    /// What measure() does from now on: the algorithm ("": chosen by the selector), the timed
+    /// iterations. The same on every rank.
+    void use(const std::string& algorithm, int iterations);
+
     /// Collective: who is where.
     Result<std::vector<BenchRankInfo>> rankInfos();
 

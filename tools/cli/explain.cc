@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "comm/base/knobs.hpp"
+#include "comm/communicator/runtime.hpp"
 #include "comm/plan/print.hpp"
 #include "tools/cli/bench_shape.hpp"
 #include "tools/cli/exit_code.hpp"
@@ -47,7 +48,12 @@ Result<ExplainQuestion> questionOf(const ExplainOptions& options) {
         return Status::invalidArgument(
             fmt::format("--root {}: there are {} ranks", options.root, nodes->ranks()));
     }
+    const Result<Options> environment = Options::fromEnvironment(allKnobs());
+    if (!environment.ok()) return environment.status();
+    Result<SelectorOptions> selector = SelectorOptions::from(*environment);
+    if (!selector.ok()) return selector.status();
     ExplainQuestion question;
+    question.options = std::move(*selector);
     question.collective = *collective;
     question.type = *type;
     const bool isBarrier = *collective == Collective::kBarrier;

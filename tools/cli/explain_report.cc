@@ -66,7 +66,7 @@ Result<ExplainCandidate> candidateOf(const ExplainQuestion& question, const Algo
 
 Result<ExplainAnswer> answerOf(const ExplainQuestion& question) {
     ExplainAnswer answer;
-    SelectorOptions options;
+    SelectorOptions options = question.options;
     if (question.lineBitsPerSecond > 0) {
         options.model.wireBytesPerSecond = goodputOf(question.lineBitsPerSecond);
     }

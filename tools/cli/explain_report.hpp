@@ -24,6 +24,7 @@ struct ExplainQuestion {
     bool isMapped = true;          ///< false: nodes stage through shared scratch
     double lineBitsPerSecond = 0;  ///< 0: the model's default
     std::string algorithm;         ///< "": choose
+    SelectorOptions options;       ///< what the environment says: rules, sizes of passes
 };
 
 /// One algorithm that fits the layout.

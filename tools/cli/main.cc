@@ -51,6 +51,7 @@ int run(int argc, char** argv) {
     addCluster(app, chosen, line);
     addExplain(app, chosen);
     addBench(app, chosen);
+    addTune(app, chosen);
 
     const int parsed = parse(app, line.ours);
     const int result = chosen ? chosen() : parsed;

@@ -101,7 +101,7 @@ TEST(Select, SendsAnAllToAllWithCountsByMessages) {
         EXPECT_EQ(select(call, layout, {})->algorithm, "pairwise");
         SelectorOptions options;
         // The environment's wish is for calls that it fits.
-        options.algorithms[static_cast<std::size_t>(call.collective)] = unfit;
+        options.rules = *readAlgorithmRules(unfit);
         EXPECT_EQ(select(call, layout, options)->algorithm, "pairwise");
         options.algorithm = "pairwise_copied";
         EXPECT_EQ(select(call, layout, options)->algorithm, "pairwise_copied");
@@ -121,7 +121,7 @@ TEST(Select, MeetsOnceOnlyForWhatFitsThere) {
     call.collective = Collective::kAllReduce;
     SelectorOptions options;
     options.inlineBytes = 4096;
-    options.algorithms[static_cast<std::size_t>(call.collective)] = "inline";
+    options.rules = *readAlgorithmRules("all_reduce=inline");
     call.bytes = 4097;
     EXPECT_EQ(select(call, oneNode(4), options)->algorithm, "direct");
     options.algorithm = "inline";
@@ -162,6 +162,35 @@ TEST(SelectorOptions, ReadsTheGrammarOfItsKnobs) {
     EXPECT_EQ(chosen(Collective::kAllToAll, 8, equalNodes(2, 2), *options).algorithm, "pairwise");
     EXPECT_EQ(chosen(Collective::kBroadcast, 8, equalNodes(2, 2), *options).algorithm,
               "two_level_chain");
+}
+
+TEST(Select, TakesTheFirstRuleThatFitsTheCall) {
+    SelectorOptions options;
+    options.rules = *readAlgorithmRules(
+        "all_reduce:0-64=direct,all_reduce:0-64=ring,all_reduce=two_level_ring");
+    const auto nameAt = [&](std::uint64_t bytes) {
+        return chosen(Collective::kAllReduce, bytes, equalNodes(2, 2), options).algorithm;
+    };
+    EXPECT_EQ(nameAt(64), "ring");  // direct is for one node
+    EXPECT_EQ(nameAt(65), "two_level_ring");
+    CallShape call;
+    call.collective = Collective::kAllReduce;
+    call.bytes = 64;
+    const auto selection = select(call, equalNodes(2, 2), options);
+    EXPECT_EQ(reasonOf(*selection, call, equalNodes(2, 2), options), "set by ISTHMUS_ALGORITHM");
+}
+
+// The ranks of such a call each know another size: a range of sizes must not tell them apart.
+TEST(Select, MatchesNoRangeWithTheSizeOfAnAllToAllWithCounts) {
+    SelectorOptions options;
+    options.rules = *readAlgorithmRules("all_to_all:1-=pairwise_copied");
+    CallShape call;
+    call.collective = Collective::kAllToAll;
+    call.hasCounts = true;
+    for (const std::uint64_t bytes : {0, 1, 4096}) {
+        call.bytes = bytes;
+        EXPECT_EQ(select(call, equalNodes(2, 2), options)->algorithm, "pairwise") << bytes;
+    }
 }
 
 TEST(SelectorOptions, NamesWhatIsKnown) {

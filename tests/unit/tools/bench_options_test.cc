@@ -1,4 +1,5 @@
 #include "tools/cli/bench_options.hpp"
+#include "tools/cli/own_ranks.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -93,7 +94,7 @@ TEST(LaunchArguments, StartTheSameBenchmarkInEachRank) {
     std::reverse(line.begin(), line.end());  // CLI11 takes them from the back
     app.parse(line);
     EXPECT_THAT(
-        launchArguments(*sub, options, "/bin/isthmus"),
+        launchArguments(*sub, {"bench", options.collective}, options, "/bin/isthmus"),
         ElementsAre("/bin/isthmus", "run", "--no-prefix", "--nodes", "2x2", "--rate", "5gbit", "--",
                     "/bin/isthmus", "bench", "all_gather", "-n", "7", "--wire", "--rate", "5gbit"));
 }
