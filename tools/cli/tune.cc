@@ -29,8 +29,15 @@ struct TuneOptions {
 
 /// An algorithm that takes more than this many times the best one's time is not measured again.
 constexpr double kHopeless = 2;
+/// Calls of the first look, before which there are as many that open connections and fill caches.
+constexpr int kLookCalls = 3;
 /// Calls of one timing: enough to fill this time, so that a small call is not measured once.
 constexpr double kTimingSeconds = 0.03;
+
+double medianOf(std::vector<double> seconds) {
+    std::sort(seconds.begin(), seconds.end());
+    return seconds[seconds.size() / 2];
+}
 
 /// All ranks do the same, since all see the same times.
 class Tuner {
@@ -47,9 +54,8 @@ public:
         for (int round = 0; round < options_.rounds; ++round) ISTHMUS_TRY(nextRound(call));
         TunedPoint point{call.collective, call.shape.sizeBytes, chosen->algorithm, {}};
         for (auto& [name, seconds] : times_) {
-            if (seconds.size() > 1) seconds.erase(seconds.begin());  // a single call, to look
-            std::sort(seconds.begin(), seconds.end());
-            point.seconds.emplace_back(name, seconds[seconds.size() / 2]);
+            if (seconds.size() > 1) seconds.erase(seconds.begin());  // the first look
+            point.seconds.emplace_back(name, medianOf(seconds));
         }
         std::sort(point.seconds.begin(), point.seconds.end(),
                   [](const auto& one, const auto& other) { return one.second < other.second; });
@@ -63,7 +69,7 @@ private:
             SelectorOptions alone;
             alone.algorithm = entry.name;
             if (!select(shape, session_.layout(), alone).ok()) continue;  // of other calls
-            ISTHMUS_TRY(time(call, std::string(entry.name), 1));
+            ISTHMUS_TRY(time(call, std::string(entry.name), kLookCalls));
         }
         return {};
     }
@@ -88,7 +94,7 @@ private:
         if (half->wrong.value_or(0) != 0) {
             return Status::internal(algorithm + " computed wrong values");
         }
-        times_[algorithm].push_back(half->mostSeconds);
+        times_[algorithm].push_back(medianOf(half->iterationSeconds));
         return {};
     }
 
@@ -193,6 +199,8 @@ void addTune(CLI::App& app, Action& chosen) {
     bench.maxBytes = "64M";
     bench.stepFactor = 8;
     bench.iterations = 1000;
+    bench.warmups = kLookCalls;
+    bench.hasIterations = true;  // their median: a mean would be that of a few disturbed calls
     sub->add_option("collectives", options->collectives, "all_reduce, all_gather, ...")->required();
     sub->add_option("-b", bench.minBytes, "least size: the whole operand")->capture_default_str();
     sub->add_option("-e", bench.maxBytes, "largest size")->capture_default_str();

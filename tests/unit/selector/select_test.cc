@@ -62,11 +62,26 @@ TEST(Select, OverNodesComposesLevels) {
     EXPECT_EQ(chosen(Collective::kAllReduce, 64, equalNodes(2, 2)).algorithm, "two_level_doubling");
     EXPECT_EQ(chosen(Collective::kAllReduce, 64 * kMegabyte, equalNodes(8, 2)).algorithm,
               "two_level_ring");
-    EXPECT_EQ(chosen(Collective::kAllReduce, 64, equalNodes(8, 2)).algorithm, "two_level_exchange");
+    const auto smallOver = [](int nodes, std::uint64_t bytes) {
+        return chosen(Collective::kAllReduce, bytes, equalNodes(nodes, 2)).algorithm;
+    };
+    EXPECT_EQ(smallOver(8, 16384), "two_level_doubling");
+    EXPECT_EQ(smallOver(8, 16385), "two_level_exchange");
+    EXPECT_EQ(smallOver(6, 64),
+              "two_level_exchange");  // rounds to and from the odd nodes cost more
     for (int index = 0; index < kCollectives; ++index) {
         const Selection any = chosen(static_cast<Collective>(index), 123457, equalNodes(3, 2));
         EXPECT_THAT(any.algorithm, testing::StartsWith("two_level_"));
     }
+}
+
+TEST(Select, SendsSmallBlocksOfAnAllToAllTogether) {
+    const auto withBlocksOf = [](std::uint64_t bytes) {
+        return chosen(Collective::kAllToAll, 8 * bytes, equalNodes(4, 2)).algorithm;
+    };
+    EXPECT_EQ(withBlocksOf(8), "two_level_node_first");
+    EXPECT_EQ(withBlocksOf(8192), "two_level_node_first");
+    EXPECT_EQ(withBlocksOf(8193), "two_level_pairwise");
 }
 
 // collectives.md 2.1: nodes of 8, 1, 1, 1 would send 24 blocks by exchange, 10 by ring.
