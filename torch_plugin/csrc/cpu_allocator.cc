@@ -34,15 +34,10 @@ public:
     /// Null when there is no such memory.
     void* take(std::size_t bytes) {
         const std::size_t size = roundedUp(bytes);
+        void* block = takeKept(size);
+        // Not under the lock: other threads need not wait while fresh pages are made.
+        if (block == nullptr && isthmusMemAlloc(&block, size) != isthmusSuccess) return nullptr;
         const std::lock_guard lock(mutex_);
-        void* block = nullptr;
-        if (auto& waiting = kept_[size]; !waiting.empty()) {
-            block = waiting.back();
-            waiting.pop_back();
-            keptBytes_ -= size;
-        } else if (isthmusMemAlloc(&block, size) != isthmusSuccess) {
-            return nullptr;
-        }
         live_.emplace(block, size);
         return block;
     }
@@ -64,6 +59,16 @@ public:
     }
 
 private:
+    void* takeKept(std::size_t size) {
+        const std::lock_guard lock(mutex_);
+        const auto waiting = kept_.find(size);
+        if (waiting == kept_.end() || waiting->second.empty()) return nullptr;
+        void* const block = waiting->second.back();
+        waiting->second.pop_back();
+        keptBytes_ -= size;
+        return block;
+    }
+
     std::mutex mutex_;
     std::unordered_map<void*, std::size_t> live_;  // guarded by mutex_
     std::map<std::size_t, std::vector<void*>> kept_;
