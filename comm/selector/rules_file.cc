@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "comm/selector/select.hpp"
@@ -27,9 +29,15 @@ Status readBytes(const Json& rule, const char* name, std::uint64_t& bytes) {
 
 Status readNodes(const Json& rule, std::vector<int>& nodes) {
     if (!rule.contains("nodes")) return {};
-    nodes = rule.at("nodes").get<std::vector<int>>();
-    if (std::all_of(nodes.begin(), nodes.end(), [](int ranks) { return ranks > 0; })) return {};
-    return Status::configuration("nodes are counts of ranks, at least 1 each");
+    const auto isCount = [](const Json& ranks) {
+        return ranks.is_number_unsigned() && ranks > 0 && ranks <= std::numeric_limits<int>::max();
+    };
+    const Json& counts = rule.at("nodes");
+    if (!counts.is_array() || !std::all_of(counts.begin(), counts.end(), isCount)) {
+        return Status::configuration("nodes are counts of ranks, at least 1 each");
+    }
+    nodes = counts.get<std::vector<int>>();
+    return {};
 }
 
 Result<AlgorithmRule> ruleOf(const Json& entry) {
@@ -80,14 +88,19 @@ Result<AlgorithmRules> readRulesFile(const std::string& path) {
     const auto failed = [&](const std::string& why) {
         return Status::configuration("ISTHMUS_ALGORITHM: " + path + ": " + why);
     };
+    // A pipe would wait for a writer, and give its bytes to one of the ranks only.
+    std::error_code error;
+    if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error)) {
+        return failed("is not a plain file");
+    }
     std::ifstream file(path);
     if (!file) return failed(std::strerror(errno));
-    try {  // the parser reports by exceptions; they end here
+    try {  // the parser and the stream report by exceptions; they end here
         Result<AlgorithmRules> rules = rulesOf(Json::parse(file));
         if (!rules.ok()) return failed(rules.status().what());
         return rules;
-    } catch (const Json::exception& error) {
-        return failed(error.what());
+    } catch (const std::exception& cause) {
+        return failed(cause.what());
     }
 }
 

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -126,6 +127,20 @@ TEST_F(RulesFile, IsNamedWithWhatIsWrongInIt) {
     EXPECT_THAT(error(R"({"isthmus_algorithms": 1, "rules": [
         {"collective": "all_reduce", "algorithm": "ring", "nodes": [2, 0]}]})"),
                 HasSubstr("nodes are counts of ranks"));
+    for (const char* nodes : {"[4294967298]", "[2.9]", "[true]", "[-1]", "2"}) {
+        EXPECT_THAT(error(std::string(R"({"isthmus_algorithms": 1, "rules": [
+            {"collective": "all_reduce", "algorithm": "ring", "nodes": )") +
+                          nodes + "}]}"),
+                    HasSubstr("nodes are counts of ranks"))
+            << nodes;
+    }
+}
+
+TEST_F(RulesFile, IsAPlainFile) {
+    EXPECT_THAT(errorOf(folder_ + "/"), HasSubstr("is not a plain file"));
+    const std::string pipe = folder_ + "/pipe";  // nobody writes: opening it would wait for ever
+    ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+    EXPECT_THAT(errorOf(pipe), HasSubstr("is not a plain file"));
 }
 
 }  // namespace
