@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstddef>
 #include <span>
 #include <vector>
 
@@ -86,8 +87,9 @@ isthmusResult_t deliverInactive(isthmusComm_t comm, StartCall start, isthmusRequ
 }
 
 bool isPersistent(const isthmusCallOptions_t* options) {
-    return options != nullptr && options->size >= sizeof(isthmusCallOptions_t) &&
-           options->persistent != 0;
+    constexpr std::size_t kEnd =
+        offsetof(isthmusCallOptions_t, persistent) + sizeof(isthmusCallOptions_t::persistent);
+    return options != nullptr && options->size >= kEnd && options->persistent != 0;
 }
 
 Result<DataType> typeOf(isthmusDataType_t type) {
@@ -127,6 +129,10 @@ CallOptions optionsOf(const isthmusCallOptions_t* options, bool isBlocking) {
     if (has(&options->algorithm, sizeof(options->algorithm)) && options->algorithm != nullptr) {
         result.algorithm = options->algorithm;
     }
+    if (has(&options->deterministic, sizeof(options->deterministic)))
+        result.isDeterministic = options->deterministic != 0;
+    if (has(&options->oneRounding, sizeof(options->oneRounding)))
+        result.roundsOnce = options->oneRounding != 0;
     return result;
 }
 

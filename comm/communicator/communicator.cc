@@ -10,6 +10,7 @@
 #include "comm/base/bytes.hpp"
 #include "comm/base/log.hpp"
 #include "comm/communicator/call_check.hpp"
+#include "comm/communicator/widened.hpp"
 
 namespace isthmus {
 
@@ -175,6 +176,8 @@ Status Communicator::prepare(CallRequest& request, const CallOptions& options) {
     Status status = isChecked();
     if (status.ok()) {
         fillIn(request, options);
+        request.isDeterministic =
+            options.isDeterministic || runtime_.selectorOptions().isDeterministic;
         status = choosePlans(request, options.algorithm);
     }
     return status.ok() ? status : status.within("\"" + config_.name + "\"");
@@ -224,6 +227,7 @@ void Communicator::start(const std::function<void()>& begin, const Work& work, b
 
 std::shared_ptr<Work> Communicator::call(CallRequest request, const CallOptions& options) {
     if (Status status = prepare(request, options); !status.ok()) return doneWith(std::move(status));
+    if (isWidened(request, options)) return callWidened(*this, std::move(request), options, 1.0);
     auto work = std::make_shared<Work>();
     request.work = work;
     tellEvent(*work);

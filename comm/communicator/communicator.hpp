@@ -30,6 +30,8 @@ struct CallOptions {
     int priority = 0;
     std::string name;
     std::string algorithm;
+    bool isDeterministic = false;  ///< or ISTHMUS_DETERMINISTIC
+    bool roundsOnce = false;       ///< or ISTHMUS_ONE_ROUNDING
     bool isBlocking = false;
 };
 
@@ -75,6 +77,10 @@ public:
     /// that went through it can be started again and again, with the same plans.
     Status prepare(CallRequest& request, const CallOptions& options);
     Status prepare(PointToPointRequest& request, const CallOptions& options);
+
+    /// Whether a sum of 16-bit floats goes as one of f32, rounded at its end: where it would be
+    /// rounded more than once and the caller does not want that.
+    bool isWidened(const CallRequest& request, const CallOptions& options) const;
 
     /// Waits as the engine's driver. kTimeout after `limit` (the work goes on); zero or less: the
     /// work's own deadline.

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "comm/communicator/call_check.hpp"
+#include "comm/communicator/widened.hpp"
 #include "comm/reduce/reducer.hpp"
 
 namespace isthmus {
@@ -95,6 +96,8 @@ std::shared_ptr<Work> callPremultiplied(Communicator& communicator, CallRequest 
     if (!communicator.prepare(request, options).ok())
         return communicator.call(std::move(request), options);
     request.isPremultiplied = true;
+    if (communicator.isWidened(request, options))
+        return callWidened(communicator, std::move(request), options, factor);
     std::size_t elements = request.counts.uniform;
     if (request.collective == Collective::kReduceScatter) {
         const auto& each = request.counts.each;

@@ -47,6 +47,7 @@ struct CallRequest {
     ReduceOp op = ReduceOp::kSum;
     bool isPremultiplied = false;  ///< the input is the caller's times a factor of this rank
     std::shared_ptr<const UserReduction> reduction;  ///< instead of `op`, when there
+    bool isDeterministic = false;                    ///< the same bits whatever carries it
     std::uint64_t listDigest = 0;  ///< of the counts that make up this one, when coalesced
     Rank root = 0;
     const std::byte* input = nullptr;

@@ -43,6 +43,8 @@ Result<SelectorOptions> SelectorOptions::from(const Options& options) {
     chosen.rules = std::move(*rules);
     chosen.segmentBytes = std::max<std::int64_t>(options.integer("ISTHMUS_SEGMENT"), 4096);
     chosen.inlineBytes = std::max<std::int64_t>(options.integer("ISTHMUS_INLINE"), 0);
+    chosen.isDeterministic = options.flag("ISTHMUS_DETERMINISTIC");
+    chosen.roundsOnce = options.flag("ISTHMUS_ONE_ROUNDING");
     chosen.window =
         static_cast<int>(std::clamp<std::int64_t>(options.integer("ISTHMUS_WINDOW"), 1, 16));
     return chosen;

@@ -65,7 +65,10 @@ Result<std::shared_ptr<const PreparedPlans>> PlanCache::prepare(const CallReques
     shape.bytes = elementsOf(call, layout_) * bytesOf(call.type);
     shape.hasCounts = !call.counts.each.empty() || !call.counts.sent.empty();
     const std::uint64_t countsDigest = digestOfCounts(call.counts) + (shape.hasCounts ? 1 : 0);
-    shape.isInRankOrder = call.reduction != nullptr && !call.reduction->isCommutative;
+    shape.isInRankOrder =
+        call.reduction != nullptr
+            ? call.isDeterministic || !call.reduction->isCommutative
+            : call.isDeterministic && dependsOnOrder(call.collective, call.type, call.op);
     const ShapeKey key{shape.collective, shape.type,          shape.bytes, shape.root,
                        countsDigest,     shape.isInRankOrder, algorithm};
     if (latest_ != nullptr && key == latestKey_) return latest_;

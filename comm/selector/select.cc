@@ -241,6 +241,15 @@ int segmentsOf(const CallShape& call, const Layout& layout, const SelectorOption
 
 }  // namespace
 
+bool dependsOnOrder(Collective collective, DataType type, ReduceOp op) {
+    const bool isArithmetic = op == ReduceOp::kSum || op == ReduceOp::kProd || op == ReduceOp::kAvg;
+    return reduces(collective) && isArithmetic && isFloating(partOf(type));
+}
+
+bool roundsInHops(Collective collective, DataType type, ReduceOp op) {
+    return dependsOnOrder(collective, type, op) && bytesOf(type) == 2;
+}
+
 Result<Selection> select(const CallShape& call, const Layout& layout,
                          const SelectorOptions& options) {
     const Result<const Algorithm*> entry = chooseEntry(call, layout, options);

@@ -23,6 +23,10 @@ inline constexpr Knob kSelectorKnobs[] = {
      "operand bytes that one pass of a plan moves (a quarter of it inside one node); less overlaps "
      "more"},
     {"ISTHMUS_WINDOW", "3", Unit::kCount, "passes of one call that may be under way at once"},
+    {"ISTHMUS_DETERMINISTIC", "0", Unit::kFlag,
+     "sums have the same bits whatever the size, layout, transport and segments"},
+    {"ISTHMUS_ONE_ROUNDING", "0", Unit::kFlag,
+     "f16 and bf16 sums travel as f32 and are rounded once: twice the bytes between nodes"},
     {"ISTHMUS_INLINE", "4K", Unit::kBytes,
      "operand bytes up to which a call inside a node meets once only"},
 };
@@ -59,6 +63,8 @@ struct SelectorOptions {
     std::int64_t segmentBytes = 1 << 20;
     std::int64_t inlineBytes = 4 << 10;
     int window = 3;
+    bool isDeterministic = false;  ///< of every call
+    bool roundsOnce = false;       ///< of every call
     LinkModel model;
 
     /// From the knobs. Errors: kConfiguration (an unknown algorithm or collective is named together
@@ -72,6 +78,12 @@ struct SelectorOptions {
 /// layout or the call).
 Result<Selection> select(const CallShape& call, const Layout& layout,
                          const SelectorOptions& options);
+
+/// Whether the order of operands can be seen in the bits of a result.
+bool dependsOnOrder(Collective collective, DataType type, ReduceOp op);
+
+/// Whether partial results of several hops would be rounded to 16 bits each time.
+bool roundsInHops(Collective collective, DataType type, ReduceOp op);
 
 /// Why select() answered so, in one line for people.
 std::string reasonOf(const Selection& selection, const CallShape& call, const Layout& layout,

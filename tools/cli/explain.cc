@@ -26,6 +26,8 @@ struct ExplainOptions {
     int root = 0;
     std::string algorithm;
     bool usesMalloc = false;
+    bool isDeterministic = false;
+    bool roundsOnce = false;
     bool isJson = false;
     bool isDot = false;
 };
@@ -54,6 +56,8 @@ Result<ExplainQuestion> questionOf(const ExplainOptions& options) {
     if (!selector.ok()) return selector.status();
     ExplainQuestion question;
     question.options = std::move(*selector);
+    question.options.isDeterministic |= options.isDeterministic;
+    question.options.roundsOnce |= options.roundsOnce;
     question.collective = *collective;
     question.type = *type;
     const bool isBarrier = *collective == Collective::kBarrier;
@@ -101,6 +105,10 @@ void addExplain(CLI::App& app, Action& chosen) {
     sub->add_option("--root", options->root, "root rank")->capture_default_str();
     sub->add_option("--algorithm", options->algorithm, "take this one instead of choosing");
     sub->add_flag("--malloc", options->usesMalloc, "ordinary buffers: nodes stage");
+    sub->add_flag("--deterministic", options->isDeterministic,
+                  "a sum whose bits depend on nothing (ISTHMUS_DETERMINISTIC)");
+    sub->add_flag("--one-rounding", options->roundsOnce,
+                  "a 16-bit sum that travels as f32 (ISTHMUS_ONE_ROUNDING)");
     sub->add_flag("--json", options->isJson, "print JSON");
     sub->add_flag("--dot", options->isDot, "print the chosen plans for Graphviz");
     sub->callback([options, &chosen] { chosen = [options] { return explain(*options); }; });

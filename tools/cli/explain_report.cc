@@ -34,7 +34,22 @@ Result<std::vector<Plan>> plansOf(const ExplainQuestion& question, const Algorit
 }
 
 CallShape shapeOf(const ExplainQuestion& question) {
-    return {question.collective, question.type, question.bytes, question.root, false};
+    const bool isInRankOrder = question.options.isDeterministic &&
+                               dependsOnOrder(question.collective, question.type, ReduceOp::kSum);
+    return {question.collective, question.type, question.bytes,
+            question.root,       false,         isInRankOrder};
+}
+
+/// What travels for it: sums of 16-bit floats as f32 where that saves roundings.
+ExplainQuestion carriedFor(const ExplainQuestion& question) {
+    ExplainQuestion carried = question;
+    const bool isWished = question.options.roundsOnce || question.options.isDeterministic;
+    if (isWished && question.layout.nodes.size() > 1 &&
+        roundsInHops(question.collective, question.type, ReduceOp::kSum)) {
+        carried.type = DataType::kFloat32;
+        carried.bytes *= 2;
+    }
+    return carried;
 }
 
 Result<ExplainCandidate> candidateOf(const ExplainQuestion& question, const Algorithm& algorithm,
@@ -66,15 +81,18 @@ Result<ExplainCandidate> candidateOf(const ExplainQuestion& question, const Algo
 
 Result<ExplainAnswer> answerOf(const ExplainQuestion& question) {
     ExplainAnswer answer;
+    const ExplainQuestion carried = carriedFor(question);
     SelectorOptions options = question.options;
     if (question.lineBitsPerSecond > 0) {
         options.model.wireBytesPerSecond = goodputOf(question.lineBitsPerSecond);
     }
     options.algorithm = question.algorithm;
-    const Result<Selection> chosen = select(shapeOf(question), question.layout, options);
+    const Result<Selection> chosen = select(shapeOf(carried), question.layout, options);
     if (!chosen.ok()) return chosen.status();
     answer.chosen = chosen->algorithm;
-    answer.why = reasonOf(*chosen, shapeOf(question), question.layout, options);
+    answer.why = reasonOf(*chosen, shapeOf(carried), question.layout, options);
+    if (carried.type != question.type)
+        answer.why += "; travels as f32, rounded once: twice the bytes";
     answer.model = options.model;
     const PlanCall call =
         PlanCall::of(question.collective, question.type, question.bytes, question.layout.ranks());
@@ -95,10 +113,10 @@ Result<ExplainAnswer> answerOf(const ExplainQuestion& question) {
         }
         SelectorOptions alone = options;
         alone.algorithm = algorithm.name;
-        if (!select(shapeOf(question), question.layout, alone).ok()) continue;  // of other calls
-        Result<std::vector<Plan>> plans = plansOf(question, algorithm);
+        if (!select(shapeOf(carried), question.layout, alone).ok()) continue;  // of other calls
+        Result<std::vector<Plan>> plans = plansOf(carried, algorithm);
         if (!plans.ok()) return plans.status().within(algorithm.name);
-        Result<ExplainCandidate> candidate = candidateOf(question, algorithm, *plans, options);
+        Result<ExplainCandidate> candidate = candidateOf(carried, algorithm, *plans, options);
         if (!candidate.ok()) return candidate.status().within(algorithm.name);
         answer.candidates.push_back(std::move(*candidate));
         if (algorithm.name == answer.chosen) answer.chosenPlans = std::move(*plans);

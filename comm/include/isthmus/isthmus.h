@@ -116,9 +116,11 @@ typedef struct {
     const char* algorithm; /* one of `isthmus explain`, the same on all ranks; NULL: chosen. Of
                             * collectives: send and receive refuse one */
     int persistent;        /* 1: only prepare; the request is inactive until isthmusStart */
+    int deterministic;     /* 1, on all ranks: same bits on any layout; 0: ISTHMUS_DETERMINISTIC */
+    int oneRounding;       /* 1, on all ranks: 16-bit sums go as f32; 0: ISTHMUS_ONE_ROUNDING */
 } isthmusCallOptions_t;
 /* clang-format off */
-#define ISTHMUS_CALL_OPTIONS_INITIALIZER {sizeof(isthmusCallOptions_t), 0, 0, NULL, NULL, 0}
+#define ISTHMUS_CALL_OPTIONS_INITIALIZER {sizeof(isthmusCallOptions_t), 0, 0, NULL, NULL, 0, 0, 0}
 /* clang-format on */
 
 /* ---- version, errors ---- */

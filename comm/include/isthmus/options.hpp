@@ -27,8 +27,10 @@ struct CallOptions {
     std::chrono::milliseconds timeout{0};  ///< 0: the Communicator's
     int priority = 0;                      ///< 0 (first) to 7 (last); orders sending only
     std::string name{};                    ///< for messages
-    std::string algorithm{};    ///< a name that `isthmus explain` lists, equal on all ranks
-    bool isPersistent = false;  ///< only prepare it; Work::start() runs it, again and again
+    std::string algorithm{};       ///< a name that `isthmus explain` lists, equal on all ranks
+    bool isPersistent = false;     ///< only prepare it; Work::start() runs it, again and again
+    bool isDeterministic = false;  ///< same bits on any layout; all ranks or none
+    bool roundsOnce = false;       ///< 16-bit sums go as f32; all ranks or none
 };
 
 /// How a Communicator is made. Zero and empty mean the defaults.
@@ -120,6 +122,8 @@ inline isthmusCallOptions_t toC(const CallOptions& options) {
     result.name = options.name.empty() ? nullptr : options.name.c_str();
     result.algorithm = options.algorithm.empty() ? nullptr : options.algorithm.c_str();
     result.persistent = options.isPersistent ? 1 : 0;
+    result.deterministic = options.isDeterministic ? 1 : 0;
+    result.oneRounding = options.roundsOnce ? 1 : 0;
     return result;
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstddef>
 #include <cstring>
 #include <numeric>
 #include <vector>
@@ -200,6 +201,55 @@ TEST(UserReduction, ThatDoesNotCommuteRefusesAlgorithmsOfAnotherOrder) {
         EXPECT_THAT(lastError(), HasSubstr("\"two_level_ring\" for all_reduce does not add in the "
                                            "order of ranks"));
         expectComposed(comm, op, rank, 4, 17);  // the wish of the environment gives way
+    });
+}
+
+TEST(CallOptions, AskForTheOrderOfRanksAndForOneRounding) {
+    LocalJob job({0, 0, 1, 1});
+    job.run([](Rank rank, Communicator& communicator) {
+        CommOf comm(communicator);
+        isthmusCallOptions_t options = ISTHMUS_CALL_OPTIONS_INITIALIZER;
+        options.deterministic = 1;
+        options.algorithm = "two_level_exchange";
+        // (2^24 + 1) + 1 + 1 is 2^24 in f32, from the left; from the right it is more.
+        float value = rank == 0 ? 16777216.0f : 1.0f;
+        EXPECT_EQ(
+            isthmusAllReduce(&value, &value, 1, isthmusFloat, isthmusSum, comm, &options, nullptr),
+            isthmusInvalidArgument);
+        EXPECT_THAT(lastError(), HasSubstr("does not add in the order of ranks"));
+        options.algorithm = nullptr;
+        ASSERT_EQ(
+            isthmusAllReduce(&value, &value, 1, isthmusFloat, isthmusSum, comm, &options, nullptr),
+            isthmusSuccess)
+            << lastError();
+        EXPECT_EQ(value, 16777216.0f);
+        options = ISTHMUS_CALL_OPTIONS_INITIALIZER;
+        options.oneRounding = 1;
+        // f16: 60000 + 60000 is beyond its limit, less 60000 it is not.
+        std::uint16_t half = rank < 2 ? 0x7B53 : rank == 2 ? 0xFB53 : 0;
+        ASSERT_EQ(
+            isthmusAllReduce(&half, &half, 1, isthmusHalf, isthmusSum, comm, &options, nullptr),
+            isthmusSuccess);
+        EXPECT_EQ(half, 0x7B53);
+    });
+}
+
+TEST(CallOptions, OfAProgramThatKnowsFewerFieldsCount) {
+    LocalJob job({0});
+    job.run([](Rank, Communicator& communicator) {
+        CommOf comm(communicator);
+        isthmusCallOptions_t options = persistent();
+        options.size = offsetof(isthmusCallOptions_t, deterministic);
+        options.deterministic = options.oneRounding = 77;  // whatever lies there
+        int value = 4;
+        isthmusRequest_t request = nullptr;
+        ASSERT_EQ(
+            isthmusAllReduce(&value, &value, 1, isthmusInt, isthmusSum, comm, &options, &request),
+            isthmusSuccess);
+        EXPECT_EQ(isthmusStart(request), isthmusSuccess) << lastError();
+        EXPECT_EQ(isthmusWait(&request, -1), isthmusSuccess);
+        EXPECT_NE(request, nullptr);
+        EXPECT_EQ(isthmusRequestFree(&request), isthmusSuccess);
     });
 }
 
