@@ -43,6 +43,10 @@ isthmusResult_t run(AskedCall like, const Arrays& arrays, isthmusComm_t comm,
                                          ": an array of the tensors is null");
     }
     if (status.ok()) status = like.understand(comm);
+    if (status.ok() && arrays.tensors > std::vector<Tensor>().max_size()) {
+        status = Status::invalidArgument(std::string(nameOf(like.request.collective)) + ": " +
+                                         std::to_string(arrays.tensors) + " tensors are too many");
+    }
     if (!status.ok()) return refused(status);
     std::vector<Tensor> tensors(arrays.tensors);
     for (std::size_t index = 0; index < arrays.tensors; ++index) {

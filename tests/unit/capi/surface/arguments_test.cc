@@ -295,6 +295,15 @@ TEST(Version, IsThatOfTheHeader) {
     EXPECT_EQ(version, ISTHMUS_MAJOR * 10000 + ISTHMUS_MINOR * 100 + ISTHMUS_PATCH);
 }
 
+TEST_F(Arguments, MoreTensorsThanThereCanBe) {
+    const void* send = in.data();
+    void* receive = out.data();
+    const std::size_t count = 1;
+    EXPECT_REFUSED(isthmusAllReduceCoalesced(SIZE_MAX, &send, &receive, &count, isthmusFloat32,
+                                             isthmusSum, comm(), nullptr, nullptr),
+                   "tensors are too many");
+}
+
 #if defined(ISTHMUS_TEST_WILD_ENUMS)  // not under UBSan, which stops at the value itself
 // 266 and 512 are legal in their low eight bits.
 TEST_F(Arguments, EnumsOutsideTheirRange) {
