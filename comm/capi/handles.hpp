@@ -16,13 +16,16 @@ using StartCall = std::function<std::shared_ptr<Work>()>;
 struct isthmusComm {
     std::unique_ptr<isthmus::Communicator> communicator;
     isthmus::MadeOperations operations{};
+    /// Persistent requests may outlive the communicator: they see here that it is gone.
+    std::shared_ptr<const bool> life = std::make_shared<const bool>(true);
 };
 
 struct isthmusRequest {
     isthmusComm_t comm = nullptr;
     std::shared_ptr<isthmus::Work> work;  ///< null: a persistent one that is inactive
     int* source = nullptr;
-    isthmus::StartCall start{};  ///< of a persistent one
+    isthmus::StartCall start{};            ///< of a persistent one
+    std::weak_ptr<const bool> commLife{};  ///< of a persistent one: its communicator's
 };
 
 namespace isthmus {

@@ -240,6 +240,24 @@ TEST_F(Request, DestroyEndsCallsInFlightWithinTheTimeout) {
 }
 
 // CASES NUM-26 is about ranks that disagree; with itself a rank can disagree on a message's size.
+TEST_F(Request, PersistentOneOutlivesItsCommunicatorAndStartsNoMore) {
+    isthmusCallOptions_t options = ISTHMUS_CALL_OPTIONS_INITIALIZER;
+    options.persistent = 1;
+    const int value = 42;
+    isthmusRequest_t request = nullptr;
+    ASSERT_EQ(
+        isthmusAllReduce(&value, &received, 1, isthmusInt32, isthmusSum, comm, &options, &request),
+        isthmusSuccess);
+    ASSERT_EQ(isthmusStart(request), isthmusSuccess);
+    ASSERT_EQ(isthmusCommDestroy(comm), isthmusSuccess);
+    comm = nullptr;
+    EXPECT_EQ(isthmusWait(&request, 5000), isthmusSuccess) << lastError();
+    EXPECT_EQ(received, 42);
+    EXPECT_EQ(isthmusStart(request), isthmusInvalidArgument);
+    EXPECT_THAT(lastError(), HasSubstr("the communicator was destroyed"));
+    EXPECT_EQ(isthmusRequestFree(&request), isthmusSuccess);
+}
+
 TEST_F(Request, MessageOfAnotherSizeIsAMismatch) {
     const std::array<int, 2> values{1, 2};
     isthmusRequest_t request = pending();
