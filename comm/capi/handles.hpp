@@ -14,18 +14,18 @@ using StartCall = std::function<std::shared_ptr<Work>()>;
 }  // namespace isthmus
 
 struct isthmusComm {
-    std::unique_ptr<isthmus::Communicator> communicator;
+    std::shared_ptr<isthmus::Communicator> communicator;
     isthmus::MadeOperations operations{};
-    /// Persistent requests may outlive the communicator: they see here that it is gone.
-    std::shared_ptr<const bool> life = std::make_shared<const bool>(true);
+    std::shared_ptr<const char> life =
+        std::make_shared<const char>('\0');  ///< ends with the handle
 };
 
 struct isthmusRequest {
-    isthmusComm_t comm = nullptr;
+    std::shared_ptr<isthmus::Communicator> communicator;  ///< outlives the handle: see work
     std::shared_ptr<isthmus::Work> work;  ///< null: a persistent one that is inactive
     int* source = nullptr;
-    isthmus::StartCall start{};            ///< of a persistent one
-    std::weak_ptr<const bool> commLife{};  ///< of a persistent one: its communicator's
+    isthmus::StartCall start{};  ///< of a persistent one; uses the handle
+    std::weak_ptr<const char> handle{};
 };
 
 namespace isthmus {

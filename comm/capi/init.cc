@@ -197,18 +197,20 @@ isthmusResult_t isthmusCommInitAllGather(isthmusComm_t* comm, int nranks, int ra
 isthmusResult_t isthmusCommInitStore(isthmusComm_t* comm, int nranks, int rank,
                                      const isthmusStoreCallbacks_t* store, void* context,
                                      const isthmusConfig_t* config) {
-    if (Status status = checkPlace(comm, nranks, rank); !status.ok()) return resultOf(status);
-    if (Status status = checkSize(config); !status.ok()) return resultOf(status);
-    if (store != nullptr) {
-        const std::size_t least = offsetof(isthmusStoreCallbacks_t, has);  // set and get are there
-        Status status = checkSize(store->size, "isthmusStoreCallbacks_t", least);
-        if (!status.ok()) return resultOf(status);
-    }
-    if (store == nullptr || store->set == nullptr || store->get == nullptr) {
+    if (store == nullptr) {
         return resultOf(Status::invalidArgument("the store has no set or get function"));
     }
-    auto exchanger = std::make_unique<StoreExchanger>(
-        std::make_shared<CallbackStore>(*store, context), "isthmus", rank, nranks);
+    const std::size_t least = offsetof(isthmusStoreCallbacks_t, has);  // set and get are there
+    Status known = checkSize(store->size, "isthmusStoreCallbacks_t", least);
+    if (!known.ok()) return resultOf(known);
+    // From here on whatever is refused releases the store.
+    auto given = std::make_shared<CallbackStore>(*store, context);
+    if (Status status = checkPlace(comm, nranks, rank); !status.ok()) return resultOf(status);
+    if (Status status = checkSize(config); !status.ok()) return resultOf(status);
+    if (store->set == nullptr || store->get == nullptr) {
+        return resultOf(Status::invalidArgument("the store has no set or get function"));
+    }
+    auto exchanger = std::make_unique<StoreExchanger>(std::move(given), "isthmus", rank, nranks);
     return make(comm, Runtime::ofProcess(towardsMaster()), std::move(exchanger), rank, nranks,
                 configOf(config, nranks));
 }

@@ -10,7 +10,7 @@ using namespace isthmus;  // NOLINT: this file is the C side of that namespace
 namespace {
 
 struct Grouped {
-    isthmusComm_t comm;
+    std::shared_ptr<Communicator> communicator;
     std::shared_ptr<Work> work;
     int* source;
 };
@@ -44,7 +44,7 @@ bool isGrouping() {
 }
 
 void joinGroup(isthmusComm_t comm, std::shared_ptr<Work> work, int* source) {
-    grouped.push_back({comm, std::move(work), source});
+    grouped.push_back({comm->communicator, std::move(work), source});
 }
 
 void noteInGroup(const Status& failure) {
@@ -74,7 +74,7 @@ isthmusResult_t deliver(isthmusComm_t comm, std::shared_ptr<Work> work, isthmusR
         noteInGroup(work->status());
         return resultOf(work->status());
     }
-    *request = new isthmusRequest{comm, std::move(work), source};
+    *request = new isthmusRequest{comm->communicator, std::move(work), source};
     return isthmusSuccess;
 }
 
@@ -82,7 +82,8 @@ isthmusResult_t deliverInactive(isthmusComm_t comm, StartCall start, isthmusRequ
                                 int* source) {
     if (request == nullptr)
         return resultOf(Status::invalidArgument("a persistent call needs a request"));
-    *request = new isthmusRequest{comm, nullptr, source, std::move(start), comm->life};
+    *request =
+        new isthmusRequest{comm->communicator, nullptr, source, std::move(start), comm->life};
     return isthmusSuccess;
 }
 
@@ -149,8 +150,7 @@ isthmusResult_t isthmusGroupEnd(void) {
     if (--groupDepth > 0) return isthmusSuccess;
     Status first = std::exchange(groupFailure, {});
     for (const Grouped& call : std::exchange(grouped, {})) {
-        const Status status =
-            call.comm->communicator->wait(*call.work, std::chrono::milliseconds(0));
+        const Status status = call.communicator->wait(*call.work, std::chrono::milliseconds(0));
         if (call.source != nullptr && status.ok()) *call.source = call.work->source();
         if (first.ok()) first = status;
     }
@@ -164,7 +164,7 @@ isthmusResult_t isthmusTest(isthmusRequest_t* request, int* done) {
     *done = 1;
     if (!isActive(*request)) return isthmusSuccess;
     if (!(*request)->work->isDone()) {
-        (*request)->comm->communicator->engine().poll();
+        (*request)->communicator->engine().poll();
         *done = (*request)->work->isDone() ? 1 : 0;
     }
     return *done != 0 ? take(request) : isthmusSuccess;
@@ -177,7 +177,7 @@ isthmusResult_t isthmusWait(isthmusRequest_t* request, int64_t timeout_ms) {
     if (timeout_ms == 0 && !work.isDone()) {
         return resultOf(Status::timeout("not done yet"));
     }
-    const Status status = (*request)->comm->communicator->wait(work, timeoutOf(timeout_ms));
+    const Status status = (*request)->communicator->wait(work, timeoutOf(timeout_ms));
     return work.isDone() ? take(request) : resultOf(status);
 }
 
@@ -208,7 +208,7 @@ isthmusResult_t isthmusWaitAny(size_t requests, isthmusRequest_t* array, size_t*
     const auto first = std::find_if(all.begin(), all.end(), isActive);
     if (first == all.end()) return isthmusSuccess;
     // Any of them: what drives is the process's.
-    Communicator& communicator = *(*first)->comm->communicator;
+    Communicator& communicator = *(*first)->communicator;
     auto found = all.end();
     const auto look = [&] {
         found = std::find_if(first, all.end(), [](isthmusRequest_t request) {
@@ -229,7 +229,7 @@ isthmusResult_t isthmusWaitAny(size_t requests, isthmusRequest_t* array, size_t*
 isthmusResult_t isthmusCancel(isthmusRequest_t request) {
     if (!isActive(request))
         return resultOf(Status::invalidArgument("cancel: there is no call to cancel"));
-    return resultOf(request->comm->communicator->cancel(*request->work));
+    return resultOf(request->communicator->cancel(*request->work));
 }
 
 isthmusResult_t isthmusStart(isthmusRequest_t request) {
@@ -239,8 +239,9 @@ isthmusResult_t isthmusStart(isthmusRequest_t request) {
         return resultOf(Status::invalidArgument(
             "start: the call was started before and has not been waited for"));
     }
-    if (request->commLife.expired())
-        return resultOf(Status::invalidArgument("start: the communicator was destroyed"));
+    if (request->handle.expired())
+        return resultOf(
+            Status::invalidArgument("start: the communicator was destroyed"));
     auto work = request->start();
     // As where calls begin: wrong arguments start nothing.
     if (work->isDone() && work->status().code() == Status::Code::kInvalidArgument)

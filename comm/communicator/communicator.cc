@@ -138,10 +138,11 @@ Status Communicator::flush() {
     if (engine.isOnThisThread()) return insideCallback();
     if (!waitUntilIdle()) {
         engine.withToken([&] {
-            membership_->fail(Status::timeout("\"" + config_.name +
-                                              "\" was to end with calls in flight that did not "
-                                              "end within " +
-                                              std::to_string(config_.timeout.count()) + " ms"));
+            membership_->fail(
+                Status::timeout("\"" + config_.name +
+                                "\" was to end with calls in flight that did not end within " +
+                                std::to_string(config_.timeout.count()) + " ms: it waited for " +
+                                membership_->unfinished(engine.now())));
         });
         engine.waitUntil([this] { return membership_->wasIdle(); }, engine.now() + kBuffersBack);
     }

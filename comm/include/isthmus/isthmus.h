@@ -159,7 +159,8 @@ typedef struct {
                void* sinkContext);
     int (*has)(void* context, const char* key);
     int (*erase)(void* context, const char* key); /* may be NULL */
-    void (*release)(void* context);               /* the last call of all; may be NULL */
+    void (*release)(void* context);    /* the last call of all, whether init succeeds or not, unless
+                                          `size` is refused; may be NULL */
     const char* (*why)(void* context); /* text of this thread's last failure; may be NULL */
 } isthmusStoreCallbacks_t;
 ISTHMUS_API isthmusResult_t isthmusCommInitStore(isthmusComm_t* comm, int nranks, int rank,
@@ -173,7 +174,7 @@ ISTHMUS_API isthmusResult_t isthmusCommSplit(isthmusComm_t comm, int color, int 
  * seconds, or at half time, that names who is missing; those left then fail. Returns the cause when
  * calls failed meanwhile. Not collective; isthmusCommAbort on another thread ends it. */
 ISTHMUS_API isthmusResult_t isthmusCommFinalize(isthmusComm_t comm);
-/* What isthmusCommFinalize does, then frees it. */
+/* What isthmusCommFinalize does, then frees it. Its requests stay valid, and are done. */
 ISTHMUS_API isthmusResult_t isthmusCommDestroy(isthmusComm_t comm);
 /* Fails every call in flight, here and by a message elsewhere. Local, immediate, any thread. */
 ISTHMUS_API isthmusResult_t isthmusCommAbort(isthmusComm_t comm);

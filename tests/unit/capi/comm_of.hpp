@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "comm/capi/handles.hpp"
@@ -9,8 +10,8 @@ namespace isthmus::test {
 /// A handle of the C API to a communicator that somebody else owns.
 class CommOf {
 public:
-    explicit CommOf(Communicator& communicator) { comm_.communicator.reset(&communicator); }
-    ~CommOf() { [[maybe_unused]] const auto* theirs = comm_.communicator.release(); }
+    explicit CommOf(Communicator& communicator)
+        : comm_{std::shared_ptr<Communicator>(&communicator, [](Communicator*) {})} {}
     CommOf(const CommOf&) = delete;
     CommOf& operator=(const CommOf&) = delete;
 

@@ -176,5 +176,20 @@ TEST_F(Options, CountersAreWrittenAsFarAsTheProgramKnowsThem) {
     expectRefused(isthmusWireCounters(comm(), &counters), "isthmusWireCounters_t: its size is 0");
 }
 
+// Who gives a store gives it up, whatever comes of it: else a refused call would leak it.
+TEST_F(Options, AStoreIsReleasedOnceByACallThatRefusesTheRest) {
+    int released = 0;
+    isthmusStoreCallbacks_t store{sizeof(store), setNothing, getNothing, nullptr,
+                                  nullptr,       nullptr,    nullptr};
+    store.release = [](void* context) { ++*static_cast<int*>(context); };
+    isthmusComm_t made = nullptr;
+    expectRefused(isthmusCommInitStore(&made, 1, 7, &store, &released, nullptr), "rank");
+    EXPECT_EQ(released, 1);
+    store.get = nullptr;
+    expectRefused(isthmusCommInitStore(&made, 1, 0, &store, &released, nullptr), "get function");
+    EXPECT_EQ(released, 2);
+    EXPECT_EQ(made, nullptr);
+}
+
 }  // namespace
 }  // namespace isthmus::test

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/unit/capi/surface/alone.hpp"
@@ -49,6 +50,7 @@ protected:
 
     isthmusComm_t comm = nullptr;
     int received = 0;
+    int feedToBeTaken = 0;
 };
 
 TEST_F(Request, TestSaysWhenItIsDone) {
@@ -237,6 +239,26 @@ TEST_F(Request, DestroyEndsCallsInFlightWithinTheTimeout) {
     EXPECT_LT(Clock::now() - start, std::chrono::seconds(3));
     expectCalledOnce(seen);
     EXPECT_NE(seen.result, isthmusSuccess);
+}
+
+TEST_F(Request, ThatOutlivesItsCommunicatorTellsHowItEnded) {
+    feedToBeTaken = 42;
+    isthmusRequest_t sent = nullptr;
+    ASSERT_EQ(isthmusSend(&feedToBeTaken, 1, isthmusInt32, 0, 9, comm, nullptr, &sent),
+              isthmusSuccess);
+    isthmusRequest_t taken = pending();
+    isthmusCallOptions_t again = ISTHMUS_CALL_OPTIONS_INITIALIZER;
+    again.persistent = 1;
+    isthmusRequest_t later = pending(&again);
+    ASSERT_EQ(isthmusCommDestroy(std::exchange(comm, nullptr)), isthmusSuccess) << lastError();
+    EXPECT_EQ(isthmusWait(&taken, 1000), isthmusSuccess) << lastError();
+    EXPECT_EQ(received, 42);
+    int done = 0;
+    EXPECT_EQ(isthmusTest(&sent, &done), isthmusSuccess) << lastError();
+    EXPECT_EQ(done, 1);
+    EXPECT_EQ(isthmusStart(later), isthmusInvalidArgument);
+    EXPECT_THAT(lastError(), HasSubstr("destroyed"));
+    EXPECT_EQ(isthmusRequestFree(&later), isthmusSuccess);
 }
 
 // CASES NUM-26 is about ranks that disagree; with itself a rank can disagree on a message's size.
