@@ -240,8 +240,7 @@ isthmusResult_t isthmusStart(isthmusRequest_t request) {
             "start: the call was started before and has not been waited for"));
     }
     if (request->handle.expired())
-        return resultOf(
-            Status::invalidArgument("start: the communicator was destroyed"));
+        return resultOf(Status::invalidArgument("start: the communicator was destroyed"));
     auto work = request->start();
     // As where calls begin: wrong arguments start nothing.
     if (work->isDone() && work->status().code() == Status::Code::kInvalidArgument)

@@ -20,6 +20,10 @@ namespace {
 // second at most.
 constexpr std::chrono::seconds kBuffersBack(2);
 
+// Calls in flight end by deadlines of their own, up to 300 ms late (membership_time.cc), and know
+// better who is missing.
+constexpr std::chrono::milliseconds kVerdicts(500);
+
 // Whoever waits for the end of a communicator hears this often for whom, as at the start; or at
 // half time, where that is earlier.
 constexpr std::chrono::seconds kReportEvery(10);
@@ -152,7 +156,7 @@ Status Communicator::flush() {
 // True when it is, before the timeout.
 bool Communicator::waitUntilIdle() {
     Engine& engine = runtime_.engine();
-    const Time until = engine.now() + config_.timeout;
+    const Time until = engine.now() + config_.timeout + kVerdicts;
     const Time step = std::min<Time>(kReportEvery, Time(config_.timeout) / 2);
     const auto isIdle = [this] { return membership_->wasIdle(); };
     while (!engine.waitUntil(isIdle, std::min(until, engine.now() + step))) {
