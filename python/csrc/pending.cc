@@ -1,6 +1,7 @@
 #include "python/csrc/pending.hpp"
 
 #include <algorithm>
+#include <thread>
 
 #include "python/csrc/errors.hpp"
 
@@ -29,6 +30,10 @@ void Pending::checkOutcome() const {
 }
 
 Pending::Seen Pending::ask(Milliseconds slice) {
+    if (wanted_ > 0) {  // the lock is not fair: two that wait could hand it to each other for ever
+        std::this_thread::sleep_for(std::min(slice, Milliseconds(1)));
+        return Seen::kNotYet;
+    }
     const std::unique_lock lock(taken_, slice);
     if (!lock.owns_lock()) return Seen::kNotYet;
     if (hasEnded_) return Seen::kDone;
@@ -64,7 +69,9 @@ std::unique_lock<std::timed_mutex> Pending::take(const char* what) {
     std::unique_lock lock(taken_, std::defer_lock);
     {
         const nb::gil_scoped_release released;
+        ++wanted_;
         static_cast<void>(lock.try_lock_for(kTurns * kBetweenSignals));
+        --wanted_;
     }
     if (!lock.owns_lock())
         raise(isthmusTimeout, std::string(what) + ": other threads use the call");

@@ -2,6 +2,7 @@
 
 #include <isthmus/isthmus.h>
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <mutex>
@@ -52,7 +53,8 @@ private:
     Seen ask(Milliseconds slice);
     std::unique_lock<std::timed_mutex> take(const char* what);
 
-    std::timed_mutex taken_;  // by the one thread that is inside the library with the request
+    std::timed_mutex taken_;      // by the one thread that is inside the library with the request
+    std::atomic<int> wanted_{0};  // by threads that do something else than wait: they go first
     isthmusRequest_t request_ = nullptr;  // guarded by taken_, as the next three
     bool hasEnded_ = false;
     isthmusResult_t result_ = isthmusSuccess;

@@ -30,7 +30,7 @@ class Programs:
     """How to start programs with the package and the program of a build folder."""
 
     def __init__(self, build, isthmus, folder):
-        self.build, self.isthmus, self.folder = Path(build), isthmus, folder
+        self.build, self.isthmus, self.folder = Path(build).resolve(), Path(isthmus).resolve(), folder
         self._give_entry_points()
         self.environment = os.environ | {
             "PYTHONPATH": f"{self.build / 'torch_plugin'}:{folder}", "PYTHONDONTWRITEBYTECODE": "1",

@@ -33,6 +33,7 @@ def destroy_in_flight(world):
 def destroy_after_left(world):
     group = _new(seconds=20)
     dist.barrier(group)
+    world.meet()  # all have seen the barrier's end: a failure of the group would end it too
     began = time.monotonic()
     handle = None
     if world.rank != 2:
