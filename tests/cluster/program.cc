@@ -27,6 +27,14 @@ std::string contentOf(int fd) {
     }
 }
 
+// Several processes may write to it: without O_APPEND two that write at once, at an offset that
+// the kernel does not guard for files in memory, lose a line.
+int fileInMemory(const char* name) {
+    const int fd = ::memfd_create(name, MFD_CLOEXEC);
+    ::fcntl(fd, F_SETFL, O_APPEND);
+    return fd;
+}
+
 }  // namespace
 
 std::string isthmusProgram() {
@@ -38,8 +46,8 @@ std::string streamProgram() {
 }
 
 Program::Program(const std::vector<std::string>& arguments) {
-    outputFd_ = ::memfd_create("output", MFD_CLOEXEC);
-    errorFd_ = ::memfd_create("error", MFD_CLOEXEC);
+    outputFd_ = fileInMemory("output");
+    errorFd_ = fileInMemory("error");
     std::vector<char*> words;
     for (const std::string& each : arguments) words.push_back(const_cast<char*>(each.c_str()));
     words.push_back(nullptr);
