@@ -18,6 +18,15 @@ Chunks block(const PlanBuilder& plan, int block) {
     return run(block * plan.chunksPerBlock(), plan.chunksPerBlock());
 }
 
+Chunks chunksOf(const PlanBuilder& plan, std::span<const Rank> blocks) {
+    Chunks all;
+    for (const Rank rank : blocks) {
+        const Chunks chunks = block(plan, rank);
+        all.insert(all.end(), chunks.begin(), chunks.end());
+    }
+    return all;
+}
+
 Pieces blocksOf(const PlanBuilder& plan, const Group& group) {
     Pieces pieces;
     pieces.reserve(group.ranks().size());

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "comm/algorithm/group.hpp"
@@ -13,6 +14,8 @@ Chunks run(int first, int chunks);
 /// All chunks of blocks 0 to blocks - 1, or of one block.
 Chunks allBlocks(const PlanBuilder& plan, int blocks);
 Chunks block(const PlanBuilder& plan, int block);
+/// All chunks of the blocks of these ranks, one after the other.
+Chunks chunksOf(const PlanBuilder& plan, std::span<const Rank> blocks);
 
 /// Piece p is the block of group[p].
 Pieces blocksOf(const PlanBuilder& plan, const Group& group);

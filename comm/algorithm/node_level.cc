@@ -15,12 +15,7 @@ std::vector<ChunkName> blockNames(const PlanBuilder& plan, int blocks) {
 }
 
 std::vector<ChunkName> allToAllNames(const PlanBuilder& plan, const Group& destinations) {
-    Chunks chunks;
-    for (const Rank rank : destinations.ranks()) {
-        const Chunks more = block(plan, rank);
-        chunks.insert(chunks.end(), more.begin(), more.end());
-    }
-    return plan.like(plan.input()(chunks));
+    return plan.like(plan.input()(chunksOf(plan, destinations.ranks())));
 }
 
 NodeLevel::NodeLevel(PlanBuilder& plan, const Group& node, const std::vector<ChunkName>& slots)

@@ -105,4 +105,13 @@ std::vector<Rank> BlockRails::carriedBy(Rank rank) const {
     return blocks;
 }
 
+std::vector<Rank> BlockRails::carriedBeside(Rank rank) const {
+    const auto node = static_cast<std::size_t>(homeOf(rank));
+    std::vector<Rank> blocks;
+    for (std::size_t block = 0; block < nodeOf_.size(); ++block) {
+        if (helpers_[node][block] != rank) blocks.push_back(static_cast<Rank>(block));
+    }
+    return blocks;
+}
+
 }  // namespace isthmus

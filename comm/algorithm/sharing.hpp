@@ -45,6 +45,8 @@ public:
     }
     /// Blocks that `rank` carries, ascending; its own is among them.
     std::vector<Rank> carriedBy(Rank rank) const;
+    /// Blocks that other ranks of the node of `rank` carry, ascending.
+    std::vector<Rank> carriedBeside(Rank rank) const;
     /// How many nodes after `node` lies `other`, going round: 0 to nodes - 1.
     int hops(int node, int other) const { return (other - node + nodes()) % nodes(); }
 

@@ -9,15 +9,6 @@
 namespace isthmus {
 namespace {
 
-Chunks blocksOfRanks(const PlanBuilder& plan, std::span<const Rank> ranks) {
-    Chunks chunks;
-    for (const Rank rank : ranks) {
-        const Chunks more = block(plan, rank);
-        chunks.insert(chunks.end(), more.begin(), more.end());
-    }
-    return chunks;
-}
-
 const std::vector<Rank>& ranksOfNode(const Scene& scene, int node) {
     return scene.layout.nodes[static_cast<std::size_t>(node % scene.nodes())];
 }
@@ -80,7 +71,7 @@ void nodeFirstAllToAll(PlanBuilder& plan, const Scene& scene) {
     for (Rank rank = 0; rank < scene.ranks(); ++rank) all[static_cast<std::size_t>(rank)] = rank;
     plan.grabShared(allToAllNames(plan, Group(all, me)));
     std::erase(all, me);
-    const Chunks leaving = blocksOfRanks(plan, all);
+    const Chunks leaving = chunksOf(plan, all);
     plan.copy(plan.shared()(leaving), plan.input()(leaving));
     plan.meet(node.ranks());
     for (int hops = 1; hops < scene.nodes(); ++hops) {
@@ -93,8 +84,7 @@ void nodeFirstAllToAll(PlanBuilder& plan, const Scene& scene) {
             plan.send(to, joined(blocks));
         }
         const int from = scene.myNode - hops + scene.nodes();
-        plan.recv(rails.helper(from, me),
-                  plan.output()(blocksOfRanks(plan, ranksOfNode(scene, from))));
+        plan.recv(rails.helper(from, me), plan.output()(chunksOf(plan, ranksOfNode(scene, from))));
     }
     plan.copy(plan.output()(block(plan, me)), plan.input()(block(plan, me)));
     for (int hops = 1; hops < node.size(); ++hops) {
@@ -117,7 +107,7 @@ void railFirstAllToAll(PlanBuilder& plan, const Scene& scene) {
     for (int hops = 1; hops < scene.nodes(); ++hops) {
         const int to = scene.myNode + hops;
         plan.send(rails.helper(to % scene.nodes(), me),
-                  plan.input()(blocksOfRanks(plan, ranksOfNode(scene, to))));
+                  plan.input()(chunksOf(plan, ranksOfNode(scene, to))));
     }
     int index = 0;
     for (const Rank from : outsidersOf(rails, scene, me)) {

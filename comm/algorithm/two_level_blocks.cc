@@ -89,13 +89,7 @@ void reduceScatter(PlanBuilder& plan, const Scene& scene, AlongRails toHome) {
     NodeLevel node(plan, scene.node, blockNames(plan, scene.ranks()));
     const std::vector<Rank> carried = rails.carriedBy(plan.me());
     Held sums(scene.nodeOf.size());
-    Chunks forOthers;
-    for (Rank rank = 0; rank < scene.ranks(); ++rank) {
-        if (rails.helper(scene.myNode, rank) == plan.me()) continue;
-        const Chunks chunks = block(plan, rank);
-        forOthers.insert(forOthers.end(), chunks.begin(), chunks.end());
-    }
-    node.offerInput(forOthers);
+    node.offerInput(chunksOf(plan, rails.carriedBeside(plan.me())));
     node.waitForAll();
     // What leaves first is summed first: the next node's blocks go the longest way round.
     for (int hops = 1; hops <= rails.nodes(); ++hops) {
@@ -132,11 +126,7 @@ void allGather(PlanBuilder& plan, const Scene& scene, AlongRails toHelpers) {
     if (node.isStaged()) {
         std::vector<Chunks> carried;
         for (const Rank rank : scene.node.ranks()) {
-            Chunks& chunks = carried.emplace_back();
-            for (const Rank from : rails.carriedBy(rank)) {
-                const Chunks more = block(plan, from);
-                chunks.insert(chunks.end(), more.begin(), more.end());
-            }
+            carried.push_back(chunksOf(plan, rails.carriedBy(rank)));
         }
         node.spread(carried);
         return;

@@ -142,13 +142,7 @@ void twoLevelOrderedReduce(PlanBuilder& plan, const Scene& scene) {
 void twoLevelOrderedReduceScatter(PlanBuilder& plan, const Scene& scene) {
     const BlockRails rails(scene.layout, scene.nodeOf);
     NodeLevel node(plan, scene.node, blockNames(plan, scene.ranks()));
-    Chunks forOthers;
-    for (Rank rank = 0; rank < scene.ranks(); ++rank) {
-        if (rails.helper(scene.myNode, rank) == plan.me()) continue;
-        const Chunks chunks = block(plan, rank);
-        forOthers.insert(forOthers.end(), chunks.begin(), chunks.end());
-    }
-    node.offerInput(forOthers);
+    node.offerInput(chunksOf(plan, rails.carriedBeside(plan.me())));
     node.waitForAll();
     OrderedSum sum(plan, scene, node);
     for (const Rank rank : rails.carriedBy(plan.me())) {

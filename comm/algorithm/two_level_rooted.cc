@@ -107,15 +107,6 @@ std::vector<Rank> passingThrough(const BlockRails& rails, Rank rank) {
     return blocks;
 }
 
-Chunks chunksCarriedBy(const PlanBuilder& plan, const BlockRails& rails, Rank rank) {
-    Chunks chunks;
-    for (const Rank from : rails.carriedBy(rank)) {
-        const Chunks more = block(plan, from);
-        chunks.insert(chunks.end(), more.begin(), more.end());
-    }
-    return chunks;
-}
-
 /// Root's node: blocks from outside arrive at all of its ranks, each in the root's output or in its
 /// own shared slots.
 void gatherAtHome(PlanBuilder& plan, const Scene& scene, const BlockRails& rails) {
@@ -141,7 +132,7 @@ void gatherAtHome(PlanBuilder& plan, const Scene& scene, const BlockRails& rails
     if (!node.isStaged()) return;
     for (int hops = 1; hops < scene.node.size(); ++hops) {
         const Rank rank = scene.node[scene.node.me() + hops];
-        const Chunks chunks = chunksCarriedBy(plan, rails, rank);
+        const Chunks chunks = chunksOf(plan, rails.carriedBy(rank));
         plan.copy(plan.output()(chunks), node.heldBy(rank, chunks));
     }
     node.signalAll();
@@ -151,13 +142,7 @@ void scatterAtHome(PlanBuilder& plan, const Scene& scene, const BlockRails& rail
     NodeLevel node(plan, scene.node, blockNames(plan, scene.ranks()));
     const bool isRoot = plan.me() == scene.root;
     if (isRoot) {
-        Chunks others;
-        for (const Rank rank : scene.node.ranks()) {
-            if (rank == plan.me()) continue;
-            const Chunks chunks = chunksCarriedBy(plan, rails, rank);
-            others.insert(others.end(), chunks.begin(), chunks.end());
-        }
-        node.offerInput(others);
+        node.offerInput(chunksOf(plan, rails.carriedBeside(plan.me())));
     } else {
         plan.wait({&scene.root, 1});
     }

@@ -16,16 +16,13 @@ using StartCall = std::function<std::shared_ptr<Work>()>;
 struct isthmusComm {
     std::shared_ptr<isthmus::Communicator> communicator;
     isthmus::MadeOperations operations{};
-    std::shared_ptr<const char> life =
-        std::make_shared<const char>('\0');  ///< ends with the handle
 };
 
 struct isthmusRequest {
-    std::shared_ptr<isthmus::Communicator> communicator;  ///< outlives the handle: see work
+    std::shared_ptr<isthmus::Communicator> communicator;  ///< may outlive its handle
     std::shared_ptr<isthmus::Work> work;  ///< null: a persistent one that is inactive
     int* source = nullptr;
-    isthmus::StartCall start{};  ///< of a persistent one; uses the handle
-    std::weak_ptr<const char> handle{};
+    isthmus::StartCall start{};  ///< of a persistent one
 };
 
 namespace isthmus {

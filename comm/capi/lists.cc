@@ -1,4 +1,5 @@
-#include <span>
+#include <tuple>
+#include <utility>
 
 #include "comm/capi/asked.hpp"
 #include "comm/communicator/coalesced.hpp"
@@ -133,8 +134,8 @@ struct Side {
     const std::size_t* counts;  ///< null: `count` each
     std::size_t count;
     const std::size_t* places;  ///< null: packed
-    int peers;
-    const int* peer;
+    int peers = 0;
+    const int* peer = nullptr;
 };
 
 Result<std::vector<NeighborExchange::Edge>> edgesOf(const Side& side, std::size_t width) {
@@ -159,10 +160,15 @@ Result<std::vector<NeighborExchange::Edge>> edgesOf(const Side& side, std::size_
     return edges;
 }
 
-isthmusResult_t exchange(const Side& arriving, const Side& leaving, isthmusDataType_t datatype,
-                         isthmusComm_t comm, const isthmusCallOptions_t* options,
-                         isthmusRequest_t* request) {
+isthmusResult_t exchange(Side arriving, Side leaving, const isthmusNeighbors_t* neighbors,
+                         isthmusDataType_t datatype, isthmusComm_t comm,
+                         const isthmusCallOptions_t* options, isthmusRequest_t* request) {
     if (request != nullptr) *request = nullptr;
+    if (neighbors == nullptr)
+        return refused(Status::invalidArgument("neighbor_all_to_all: neighbors is null"));
+    std::tie(arriving.peers, arriving.peer) = std::pair(neighbors->sources, neighbors->source);
+    std::tie(leaving.peers, leaving.peer) =
+        std::pair(neighbors->destinations, neighbors->destination);
     if (Status status = checkHandle(comm); !status.ok()) return refused(status);
     const auto type = typeOf(datatype);
     if (!type.ok()) return refused(type.status().within("neighbor_all_to_all"));
@@ -181,13 +187,9 @@ isthmusResult_t isthmusNeighborAlltoAll(const void* sendbuff, void* recvbuff, si
                                         const isthmusNeighbors_t* neighbors, isthmusComm_t comm,
                                         const isthmusCallOptions_t* options,
                                         isthmusRequest_t* request) {
-    if (neighbors == nullptr)
-        return refused(Status::invalidArgument("neighbor_all_to_all: neighbors is null"));
-    return exchange(
-        {"source", recvbuff, nullptr, count, nullptr, neighbors->sources, neighbors->source},
-        {"destination", sendbuff, nullptr, count, nullptr, neighbors->destinations,
-         neighbors->destination},
-        datatype, comm, options, request);
+    return exchange({"source", recvbuff, nullptr, count, nullptr},
+                    {"destination", sendbuff, nullptr, count, nullptr}, neighbors, datatype, comm,
+                    options, request);
 }
 
 isthmusResult_t isthmusNeighborAlltoAllV(const void* sendbuff, const size_t* sendcounts,
@@ -197,16 +199,12 @@ isthmusResult_t isthmusNeighborAlltoAllV(const void* sendbuff, const size_t* sen
                                          const isthmusNeighbors_t* neighbors, isthmusComm_t comm,
                                          const isthmusCallOptions_t* options,
                                          isthmusRequest_t* request) {
-    if (neighbors == nullptr)
-        return refused(Status::invalidArgument("neighbor_all_to_all: neighbors is null"));
-    if ((sendcounts == nullptr && neighbors->destinations > 0) ||
-        (recvcounts == nullptr && neighbors->sources > 0)) {
+    if (neighbors != nullptr && ((sendcounts == nullptr && neighbors->destinations > 0) ||
+                                 (recvcounts == nullptr && neighbors->sources > 0))) {
         return refused(
             Status::invalidArgument("neighbor_all_to_all: sendcounts or recvcounts is null"));
     }
-    return exchange(
-        {"source", recvbuff, recvcounts, 0, rdispls, neighbors->sources, neighbors->source},
-        {"destination", sendbuff, sendcounts, 0, sdispls, neighbors->destinations,
-         neighbors->destination},
-        datatype, comm, options, request);
+    return exchange({"source", recvbuff, recvcounts, 0, rdispls},
+                    {"destination", sendbuff, sendcounts, 0, sdispls}, neighbors, datatype, comm,
+                    options, request);
 }

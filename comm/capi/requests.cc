@@ -82,8 +82,7 @@ isthmusResult_t deliverInactive(isthmusComm_t comm, StartCall start, isthmusRequ
                                 int* source) {
     if (request == nullptr)
         return resultOf(Status::invalidArgument("a persistent call needs a request"));
-    *request =
-        new isthmusRequest{comm->communicator, nullptr, source, std::move(start), comm->life};
+    *request = new isthmusRequest{comm->communicator, nullptr, source, std::move(start)};
     return isthmusSuccess;
 }
 
@@ -239,8 +238,6 @@ isthmusResult_t isthmusStart(isthmusRequest_t request) {
         return resultOf(Status::invalidArgument(
             "start: the call was started before and has not been waited for"));
     }
-    if (request->handle.expired())
-        return resultOf(Status::invalidArgument("start: the communicator was destroyed"));
     auto work = request->start();
     // As where calls begin: wrong arguments start nothing.
     if (work->isDone() && work->status().code() == Status::Code::kInvalidArgument)

@@ -149,14 +149,31 @@ std::vector<std::vector<std::size_t>> CoalescedCall::parcels(int ranks) const {
 
 Status CoalescedCall::prepare(Communicator& communicator, const CallOptions& options) const {
     for (std::size_t index = 0; index < tensors_.size(); ++index) {
-        CallRequest one = like_;
-        one.input = tensors_[index].input;
-        one.output = tensors_[index].output;
-        one.counts.uniform = tensors_[index].count;
-        const Status status = communicator.prepare(one, options);
+        const Status status =
+            checkCall(callOf(tensors_[index]), communicator.rank(), communicator.ranks());
         if (!status.ok()) return status.within("tensor " + std::to_string(index));
     }
+    // Plans are for what travels: choosing one for each tensor would fill their cache.
+    for (const auto& parcel : parcels(communicator.ranks())) {
+        std::size_t count = 0;
+        std::size_t widest = parcel.front();
+        for (const std::size_t index : parcel) {
+            count += tensors_[index].count;
+            if (tensors_[index].count > tensors_[widest].count) widest = index;
+        }
+        CallRequest whole = callOf(tensors_[widest]);  // its buffers are no null pointers
+        whole.counts.uniform = count;
+        ISTHMUS_TRY(communicator.prepare(whole, options));
+    }
     return {};
+}
+
+CallRequest CoalescedCall::callOf(const Tensor& tensor) const {
+    CallRequest call = like_;
+    call.input = tensor.input;
+    call.output = tensor.output;
+    call.counts.uniform = tensor.count;
+    return call;
 }
 
 std::shared_ptr<Work> CoalescedCall::start(Communicator& communicator, const CallOptions& options,

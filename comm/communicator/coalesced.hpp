@@ -35,6 +35,8 @@ public:
     std::vector<std::vector<std::size_t>> parcels(int ranks) const;
 
 private:
+    CallRequest callOf(const Tensor& tensor) const;
+
     CallRequest like_;
     std::vector<Tensor> tensors_;
 };

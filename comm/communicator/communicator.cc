@@ -7,7 +7,6 @@
 #include <atomic>
 #include <cstring>
 
-#include "comm/base/bytes.hpp"
 #include "comm/base/log.hpp"
 #include "comm/communicator/call_check.hpp"
 #include "comm/communicator/widened.hpp"
@@ -118,12 +117,16 @@ Communicator::~Communicator() {
 }
 
 Status Communicator::close() {
-    if (membership_ == nullptr) return {};
+    if (membership_ == nullptr) {
+        isClosed_ = true;
+        return {};
+    }
     if (Engine::isForked()) {
         [[maybe_unused]] const auto* left = membership_.release();  // the parent's
         return afterFork();
     }
     Status outcome = flush();
+    isClosed_ = true;
     Engine& engine = runtime_.engine();
     engine.withToken([&] {
         if (!membership_->isIdle() && !outcome.ok()) membership_->fail(outcome);  // in a callback
@@ -171,10 +174,17 @@ bool Communicator::waitUntilIdle() {
     return true;
 }
 
+Status Communicator::checkReady(bool isBlocking) {
+    if (Engine::isForked()) return afterFork();
+    // Persistent requests may outlive the communicator that they are of.
+    if (isClosed_) return Status::invalidArgument("the communicator was destroyed");
+    if (isBlocking && runtime_.engine().isOnThisThread()) return insideCallback();
+    return {};
+}
+
 Status Communicator::prepare(CallRequest& request, const CallOptions& options) {
     const auto isChecked = [&] {
-        if (Engine::isForked()) return afterFork();
-        if (options.isBlocking && runtime_.engine().isOnThisThread()) return insideCallback();
+        ISTHMUS_TRY(checkReady(options.isBlocking));
         ISTHMUS_TRY(checkCall(request, me_, ranks_));
         return connect();
     };
@@ -198,9 +208,8 @@ Status Communicator::choosePlans(CallRequest& request, const std::string& algori
 }
 
 Status Communicator::prepare(PointToPointRequest& request, const CallOptions& options) {
-    if (Engine::isForked()) return afterFork();
-    if (options.isBlocking && runtime_.engine().isOnThisThread()) return insideCallback();
-    Status status = checkTransfer(request, me_, ranks_);
+    Status status = checkReady(options.isBlocking);
+    if (status.ok()) status = checkTransfer(request, me_, ranks_);
     if (status.ok() && !options.algorithm.empty()) {
         status = Status::invalidArgument(std::string(request.isSend ? "send" : "recv") +
                                          " has no algorithms, got \"" + options.algorithm + "\"");
@@ -330,68 +339,6 @@ WireCounters Communicator::wireCounters() {
     WireCounters sum;
     runtime_.engine().withToken([&] { sum = runtime_.engine().wireCounters(); });
     return sum;
-}
-
-std::unique_ptr<Exchanger> Communicator::exchangerOverThis() {
-    return std::make_unique<FixedSizeExchanger>(
-        ranks_, [this](const std::byte* send, std::byte* receive, std::size_t bytes) {
-            CallRequest request;
-            request.collective = Collective::kAllGather;
-            request.input = send;
-            request.output = receive;
-            request.counts.uniform = bytes;
-            CallOptions options;
-            options.name = "split";
-            options.isBlocking = true;
-            return call(std::move(request), options)->status();
-        });
-}
-
-Result<std::unique_ptr<Communicator>> Communicator::split(int color, int key,
-                                                          CommunicatorConfig config) {
-    ISTHMUS_TRY(connect());
-    const auto deadline = deadlineIn(config_.timeout);
-    auto exchanger = exchangerOverThis();
-    ByteWriter writer;
-    writer.put(static_cast<std::int32_t>(color)).put(static_cast<std::int32_t>(key));
-    const auto wishes = exchanger->allGather("split", writer.take(), deadline);
-    if (!wishes.ok()) return wishes.status();
-    std::vector<std::pair<int, Rank>> members;  // (key, rank)
-    for (Rank rank = 0; rank < ranks_; ++rank) {
-        ByteReader reader((*wishes)[rank]);
-        const auto theirs = reader.get<std::int32_t>();
-        if (theirs == color) members.emplace_back(reader.get<std::int32_t>(), rank);
-    }
-    std::sort(members.begin(), members.end());
-    std::vector<Rank> ranks;
-    for (const auto& [theirKey, rank] : members) ranks.push_back(rank);
-    if (color < 0) {
-        // Not a member, yet the others' start-up messages go through this communicator: two rounds
-        // of it.
-        for (const auto* label : {"cards", "proofs"}) {
-            if (auto other = exchanger->allGather(label, {}, deadline); !other.ok())
-                return other.status();
-        }
-        return std::unique_ptr<Communicator>();
-    }
-    if (config.globalRanks.empty()) {
-        for (const Rank rank : ranks) {
-            config.globalRanks.push_back(config_.globalRanks.empty() ? rank
-                                                                     : config_.globalRanks[rank]);
-        }
-    }
-    const auto me = static_cast<Rank>(std::find(ranks.begin(), ranks.end(), me_) - ranks.begin());
-    const int count = static_cast<int>(ranks.size());
-    config.isLazy = false;
-    if (count == 1) {
-        // A group of one exchanges nothing by itself, but its parent's other ranks count on it.
-        for (const auto* label : {"cards", "proofs"}) {
-            if (auto other = exchanger->allGather(label, {}, deadline); !other.ok())
-                return other.status();
-        }
-    }
-    return make(runtime_, std::make_unique<SubsetExchanger>(std::move(exchanger), std::move(ranks)),
-                me, count, std::move(config));
 }
 
 }  // namespace isthmus

@@ -110,6 +110,7 @@ public:
 private:
     Communicator(Runtime& runtime, std::unique_ptr<Exchanger> exchanger, Rank me, int ranks,
                  CommunicatorConfig config);
+    Status checkReady(bool isBlocking);
     Status choosePlans(CallRequest& request, const std::string& algorithm);
     bool waitUntilIdle();
     template <typename Request>
@@ -127,6 +128,7 @@ private:
     Status connectFailure_;
     std::unique_ptr<PlanCache> plans_;
     std::atomic<bool> isConnected_{false};
+    std::atomic<bool> isClosed_{false};
     std::unique_ptr<Membership> membership_;  // engine's thread only, once connected
     Layout layout_;
     std::shared_ptr<UniqueFd> event_;

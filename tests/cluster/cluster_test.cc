@@ -232,6 +232,27 @@ TEST_F(Cluster, NodesOfOneNameThatMeansLoopbackFindEachOther) {  // BOOT-01, BOO
     EXPECT_THAT(program.output(), HasSubstr("# Out of bounds values : 0 OK"));
 }
 
+// A system fresh from debootstrap has no such file. 77 where the kernel lays no folder over
+// another.
+TEST_F(Cluster, NodesFindEachOtherByNameWhereTheSystemHasNoHostsFile) {
+    const Folder folder;
+    const std::string script =
+        "mount -t tmpfs tmpfs " + folder.path() + " && cd " + folder.path() +
+        " && mkdir up work && "
+        "mount -t overlay -o lowerdir=/etc,upperdir=$PWD/up,workdir=$PWD/work overlay /etc && "
+        "rm -f /etc/hosts || exit 77; " +
+        isthmusProgram() +
+        " run --nodes 2x1 --no-prefix -- getent hosts node1 && "
+        "! ls /etc/hosts";
+    Program program({"unshare", "--mount", "sh", "-c", script});
+    const int code = program.wait();
+    if (code == 77) GTEST_SKIP() << "no folder can be laid over /etc here: " << program.error();
+    EXPECT_EQ(code, 0) << program.error();
+    const auto lines = linesOf(program.output());
+    EXPECT_EQ(lines.size(), 2U) << program.output();
+    for (const std::string& line : lines) EXPECT_THAT(line, HasSubstr("node1"));
+}
+
 TEST_F(Cluster, RunUsesNodesThatAreUp) {
     ASSERT_EQ(up({"--nodes", "2x1"}).exitCode, 0);
     const Ended ended = isthmus({"run", "--on", name_, "--no-prefix", "--", "hostname"});

@@ -100,6 +100,8 @@ TEST(Tune, SaysBeforeItMeasuresWhatIsWrong) {
          {std::pair<std::vector<std::string>, std::string>{{}, "collectives"},
           {{"all_redoce"}, "all_redoce"},
           {{"all_reduce", "--rounds", "0"}, "--rounds"},
+          {{"all_reduce", "-f", "0"}, "-f is 2 or more"},
+          {{"all_reduce", "-f", "1"}, "-f is 2 or more"},
           {{"all_reduce", "-o", "/no/such/folder/file"}, "/no/such/folder/file"},
           {{"all_reduce", "-b", "x"}, "-b"}}) {
         std::vector<std::string> command = {"tune"};

@@ -175,6 +175,9 @@ int tune(const CLI::App& sub, TuneOptions options) {
     if (options.rounds < 1) {
         return report("tune", Status::invalidArgument("--rounds is 1 or more"));
     }
+    if (options.bench.stepFactor < 2) {
+        return report("tune", Status::invalidArgument("-f is 2 or more"));
+    }
     const auto tasks = tasksOf(options);
     if (!tasks.ok()) return report("tune", tasks.status());
     if (const Status writable = checkWritable(options.file); !writable.ok()) {

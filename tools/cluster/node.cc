@@ -76,6 +76,24 @@ private:
         }
     }
 
+    /// Makes a file that the system lacks, for this node only: in a layer of its own over the
+    /// folder.
+    Status makeHere(const std::string& folder, const std::string& path) const {
+        const std::string layer = "/dev/shm/.layer";
+        ::mkdir(layer.c_str(), 0700);
+        if (::mount("tmpfs", layer.c_str(), "tmpfs", 0, "mode=755") != 0) {
+            return systemError("mount a layer for " + path);
+        }
+        for (const char* each : {"/upper", "/work"}) ::mkdir((layer + each).c_str(), 0755);
+        const std::string options =
+            fmt::format("lowerdir={0},upperdir={1}/upper,workdir={1}/work", folder, layer);
+        const bool isLaid = ::mount("overlay", folder.c_str(), "overlay", 0, options.c_str()) == 0;
+        const Status why = isLaid ? writeFile(path, "") : systemError("make " + path);
+        ::umount2(layer.c_str(), MNT_DETACH);  // the overlay keeps it
+        ::rmdir(layer.c_str());
+        return why;
+    }
+
     /// Lays our own text over a file of the system. The source is a name in /dev/shm for a moment.
     Status cover(const std::string& path, const std::string& text) const {
         if (::access(path.c_str(), F_OK) != 0) return {};  // this system has no such file
@@ -111,6 +129,10 @@ private:
             {"/etc/machine-id", plain + "\n"},
             {"/proc/sys/kernel/random/boot_id", dashed + "\n"},
         }};
+        // Without it the nodes would not find each other by name.
+        if (::access("/etc/hosts", F_OK) != 0) {
+            if (const Status why = makeHere("/etc", "/etc/hosts"); !why.ok()) limit(why);
+        }
         for (const auto& [path, text] : covers) {
             if (const Status why = cover(path, text); !why.ok()) limit(why);
         }
