@@ -1,7 +1,9 @@
 #include "comm/bootstrap/launch_environment.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <numeric>
 #include <optional>
 
 #include "comm/base/digest.hpp"
@@ -80,6 +82,10 @@ public:
         }
         ISTHMUS_TRY(checkAgreement(*places));
         place_ = places->front();
+        isSlurmTask_ = std::any_of(places->begin(), places->end(), [&](const Place& place) {
+            return place.source->launcher == Launcher::kSlurm && place.rank == place_.rank &&
+                   place.ranks == place_.ranks;
+        });
         found.launcher = place_.source->launcher;
         found.rank = place_.rank;
         found.ranks = place_.ranks;
@@ -124,6 +130,7 @@ private:
     Result<std::vector<Place>> findPlaces() const {
         std::vector<Place> places;
         for (const Source& source : kSources) {
+            if (source.launcher == Launcher::kSlurm && isBatchScript()) continue;
             const auto rank = number(source.rank);
             if (!rank.ok()) return rank.status();
             const bool isStep =
@@ -147,8 +154,9 @@ private:
             const auto localRanks = number(source.localRanks);
             if (!localRank.ok()) return localRank.status();
             if (!localRanks.ok()) return localRanks.status();
-            places.push_back(
-                {&source, **rank, **ranks, localRank->value_or(-1), localRanks->value_or(0)});
+            const int onNode = source.launcher == Launcher::kSlurm ? slurmLocalRanks(**ranks)
+                                                                   : localRanks->value_or(0);
+            places.push_back({&source, **rank, **ranks, localRank->value_or(-1), onNode});
         }
         return places;
     }
@@ -157,6 +165,28 @@ private:
     /// SLURM_NTASKS alone.
     static bool isStrict(Launcher launcher) {
         return launcher == Launcher::kIsthmus || launcher == Launcher::kTorchrun;
+    }
+
+    /// sbatch's script says that it is task 0 of all that the job may start: only a step's are
+    /// there.
+    bool isBatchScript() const {
+        return variable("SLURM_TASK_PID") != nullptr && variable("SLURM_STEP_ID") == nullptr;
+    }
+
+    /// What Slurm counts on this node; 0, unknown, where the counts are not those of these ranks.
+    int slurmLocalRanks(int ranks) const {
+        const auto node = number("SLURM_NODEID");
+        for (const char* name : {"SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"}) {
+            const auto tasks = expandTaskCounts(text(name));
+            if (!tasks.ok() || !node.ok() || !node->has_value()) continue;
+            const auto total = std::accumulate(tasks->begin(), tasks->end(), std::int64_t{0});
+            const auto position = static_cast<std::size_t>(**node);
+            if (total == ranks && position < tasks->size()) return (*tasks)[position];
+        }
+        for (const char* name : {"SLURM_STEP_NUM_NODES", "SLURM_NNODES"}) {
+            if (const auto* nodes = variable(name)) return *nodes == "1" ? ranks : 0;
+        }
+        return 0;
     }
 
     Status checkAgreement(const std::vector<Place>& places) const {
@@ -176,15 +206,10 @@ private:
         return {};
     }
 
-    /// From the source that is used; Slurm says it through the number of nodes.
+    /// From the source that is used, else from another that gives this process the same rank.
     int localRanks(const std::vector<Place>& places) const {
         if (place_.ranks == 1) return 1;
         if (place_.localRanks > 0) return place_.localRanks;
-        if (place_.source->launcher == Launcher::kSlurm) {
-            for (const char* name : {"SLURM_STEP_NUM_NODES", "SLURM_NNODES"}) {
-                if (text(name) == "1") return place_.ranks;
-            }
-        }
         // MVAPICH tells the ranks by PMI and the node's share in a variable of its own.
         const auto mvapich = number("MV2_COMM_WORLD_LOCAL_SIZE");
         if (place_.source->launcher == Launcher::kPmi && mvapich.ok() && mvapich->has_value()) {
@@ -227,7 +252,9 @@ private:
             return std::string(name);
         }
         if (variable("MASTER_ADDR") != nullptr) return masterStore(found);
-        if (found.launcher == Launcher::kSlurm) return slurmStore(found);
+        // srun --mpi=pmi2 tells the ranks by PMI and the nodes in its own variables.
+        const bool isFromSrun = found.launcher == Launcher::kPmi && isSlurmTask_;
+        if (found.launcher == Launcher::kSlurm || isFromSrun) return slurmStore(found);
         return Status::configuration(
             describe(place_) + " does not say where ranks on several nodes can meet: set " +
             "ISTHMUS_STORE=host:port, where host is that of rank 0, on all of them" +
@@ -280,6 +307,7 @@ private:
 
     const LaunchFacts& facts_;
     Place place_;
+    bool isSlurmTask_ = false;  // by the rank that is used
     std::string storeFrom_;
 };
 

@@ -54,10 +54,12 @@ struct LaunchEnvironment {
 ///
 /// Order: isthmus run, torchrun, Open MPI, PMI, Slurm; the first that is there is used. Slurm's own
 /// variables may disagree with the others, since srun and sbatch start other launchers; torchrun's
-/// (those with TORCHELASTIC_RUN_ID) may disagree with Open MPI's and PMI's for the same reason.
+/// (those with TORCHELASTIC_RUN_ID) may disagree with Open MPI's and PMI's for the same reason. The
+/// script that sbatch runs is no rank, whatever SLURM_PROCID says there; what srun starts is.
 /// Store: ISTHMUS_STORE; else, when all ranks are on one node, a local name made from the job's id;
 /// else MASTER_ADDR with the port after MASTER_PORT (torch's own store has MASTER_PORT); else,
-/// under Slurm, the first node of the list with a port made from the job's id.
+/// under Slurm (also with PMI's variables from srun), the first node of the list with a port made
+/// from the job's id.
 Result<LaunchEnvironment> readLaunchEnvironment(const LaunchFacts& facts);
 
 /// The facts of this process, from its environment and /proc.
@@ -65,5 +67,8 @@ LaunchFacts launchFacts();
 
 /// Slurm's compressed form: "n[01-02,07],login" is n01, n02, n07, login.
 Result<std::vector<std::string>> expandNodeList(std::string_view text);
+
+/// Slurm's tasks on each node of a job: "2(x3),1" is 2, 2, 2, 1.
+Result<std::vector<int>> expandTaskCounts(std::string_view text);
 
 }  // namespace isthmus

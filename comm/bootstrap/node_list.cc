@@ -8,6 +8,7 @@ namespace {
 
 /// More nodes than any machine has; a mistyped range ends here.
 constexpr std::size_t kMostNodes = 1'000'000;
+constexpr unsigned long kMostTasks = 1'000'000;  // of one node, likewise
 
 Status wrongList(std::string_view text) {
     return Status::configuration("cannot read the node list " + std::string(text));
@@ -95,6 +96,27 @@ Result<std::vector<std::string>> expandNodeList(std::string_view text) {
         if (nodes.size() > kMostNodes) return wrongList(text);
     }
     return nodes;
+}
+
+Result<std::vector<int>> expandTaskCounts(std::string_view text) {
+    const auto wrong = [&] {
+        return Status::configuration("cannot read the tasks of each node " + std::string(text));
+    };
+    std::vector<int> counts;
+    for (const std::string_view part : splitOutside(text)) {
+        const auto open = part.find("(x");
+        unsigned long tasks = 0;
+        unsigned long nodes = 1;
+        bool isRight = readNumber(part.substr(0, open), tasks) && tasks <= kMostTasks;
+        if (open != std::string_view::npos) {
+            const std::string_view times = part.substr(open + 2);
+            isRight = isRight && times.ends_with(')') &&
+                      readNumber(times.substr(0, times.size() - 1), nodes);
+        }
+        if (!isRight || nodes > kMostNodes - counts.size()) return wrong();
+        counts.insert(counts.end(), nodes, static_cast<int>(tasks));
+    }
+    return counts;
 }
 
 }  // namespace isthmus

@@ -143,6 +143,75 @@ TEST(LaunchEnvironment, SlurmMeetsAtItsFirstNode) {
     EXPECT_EQ(read(with(slurm, {{"SLURM_STEP_NUM_TASKS", "9"}}))->ranks, 9);
 }
 
+// What `srun -n 5` sets on three nodes, as Slurm 22.05 prints it.
+Variables slurmStep(const std::string& rank, const std::string& node) {
+    return {{"SLURM_PROCID", rank},
+            {"SLURM_NTASKS", "5"},
+            {"SLURM_NODEID", node},
+            {"SLURM_JOB_ID", "99"},
+            {"SLURM_STEP_ID", "0"},
+            {"SLURM_TASK_PID", "4711"},
+            {"SLURM_NNODES", "3"},
+            {"SLURM_STEP_NUM_TASKS", "5"},
+            {"SLURM_STEP_NUM_NODES", "3"},
+            {"SLURM_STEP_NODELIST", "n[1-3]"},
+            {"SLURM_TASKS_PER_NODE", "2(x2),1"},
+            {"SLURM_STEP_TASKS_PER_NODE", "2(x2),1"}};
+}
+
+TEST(LaunchEnvironment, SlurmCountsTheTasksOfEachNode) {
+    EXPECT_EQ(read(slurmStep("0", "0"))->localRanks, 2);
+    EXPECT_EQ(read(slurmStep("3", "1"))->localRanks, 2);
+    EXPECT_EQ(read(slurmStep("4", "2"))->localRanks, 1);
+    EXPECT_EQ(read(slurmStep("4", "3"))->localRanks, 0) << "no such node";
+    const Variables allocation = {{"SLURM_STEP_TASKS_PER_NODE", ""},
+                                  {"SLURM_TASKS_PER_NODE", "8(x3)"}};
+    EXPECT_EQ(read(with(slurmStep("4", "2"), allocation))->localRanks, 0)
+        << "of all that was granted, not of these ranks";
+    const auto text = mistake(with(slurmStep("4", "2"), {{"ISTHMUS_STORE", "127.0.0.1:7000"}}));
+    EXPECT_NE(text.find("1 of 5 ranks are on this node"), std::string::npos) << text;
+    const Variables torch = {
+        {"RANK", "4"}, {"WORLD_SIZE", "5"}, {"MASTER_ADDR", "n1"}, {"MASTER_PORT", "29500"}};
+    EXPECT_EQ(read(with(slurmStep("4", "2"), torch))->localRanks, 1);
+}
+
+TEST(LaunchEnvironment, ABatchScriptIsNoRank) {
+    const Variables script = {{"SLURM_PROCID", "0"},    {"SLURM_NTASKS", "4"},
+                              {"SLURM_LOCALID", "0"},   {"SLURM_NODEID", "0"},
+                              {"SLURM_JOB_ID", "99"},   {"SLURM_TASK_PID", "4711"},
+                              {"SLURM_NODELIST", "n1"}, {"SLURM_NNODES", "1"}};
+    const auto found = read(script);
+    ASSERT_TRUE(found.ok()) << found.status().what();
+    EXPECT_EQ(found->launcher, Launcher::kNone);
+    EXPECT_EQ(found->ranks, 1);
+    EXPECT_EQ(read(with(script, {{"SLURM_STEP_ID", "0"}}))->ranks, 4);
+}
+
+TEST(LaunchEnvironment, PmiOfSrunMeetsWhereSlurmDoes) {
+    const Variables pmi = {{"PMI_RANK", "4"}, {"PMI_SIZE", "5"}, {"PMI_JOBID", "99.0"}};
+    const auto spread = read(with(slurmStep("4", "2"), pmi));
+    ASSERT_TRUE(spread.ok()) << spread.status().what();
+    EXPECT_EQ(spread->launcher, Launcher::kPmi);
+    EXPECT_EQ(spread->localRanks, 1);
+    EXPECT_EQ(spread->store.substr(0, 3), "n1:");
+    const auto one =
+        read(with(slurmStep("4", "0"), with(pmi, {{"SLURM_STEP_NUM_NODES", "1"},
+                                                  {"SLURM_NNODES", "1"},
+                                                  {"SLURM_TASKS_PER_NODE", "5"},
+                                                  {"SLURM_STEP_TASKS_PER_NODE", "5"}})));
+    ASSERT_TRUE(one.ok()) << one.status().what();
+    EXPECT_EQ(one->store[0], '@');
+    EXPECT_NE(mistake(with(slurmStep("3", "1"), pmi)).find("set ISTHMUS_STORE"), std::string::npos)
+        << "other ranks than srun's: its nodes say nothing";
+}
+
+TEST(LaunchEnvironment, StepsOfOneJobMeetApart) {
+    const auto first = read(slurmStep("0", "0"));
+    const auto second = read(with(slurmStep("0", "0"), {{"SLURM_STEP_ID", "1"}}));
+    EXPECT_NE(first->store, second->store);
+    EXPECT_NE(first->jobId, second->jobId);
+}
+
 TEST(LaunchEnvironment, DisagreementNamesBoth) {
     const auto both = with(kTorchrun, kOpenMpi);
     EXPECT_EQ(mistake(both),
@@ -197,6 +266,16 @@ TEST(NodeList, Expands) {
     for (const char* text : {"", "n[", "n[]", "n[2-1]", "n[a-b]", "n[1-2", "n1]", "a,,b",
                              "n[1-99999999999999999999]", "n[1-9999999]"}) {
         EXPECT_FALSE(expandNodeList(text).ok()) << text;
+    }
+}
+
+TEST(NodeList, ExpandsTaskCounts) {
+    EXPECT_EQ(*expandTaskCounts("4"), (std::vector<int>{4}));
+    EXPECT_EQ(*expandTaskCounts("2(x2),1"), (std::vector<int>{2, 2, 1}));
+    EXPECT_EQ(*expandTaskCounts("1,16(x3),2(x1)"), (std::vector<int>{1, 16, 16, 16, 2}));
+    for (const char* text : {"", "2(x", "2(x)", "2(x2", "x2", "2(2)", "2,,1", "-1", "2(x9999999)",
+                             "99999999999", "2(x2)1"}) {
+        EXPECT_FALSE(expandTaskCounts(text).ok()) << text;
     }
 }
 
