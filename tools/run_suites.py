@@ -12,7 +12,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
-SUITES = ["lint", "unit", "proof", "conformance", "cluster", "python", "torch", "examples"]
+SUITES = ["lint", "unit", "proof", "conformance", "cluster", "python", "torch",
+          "large", "examples"]
 # Suite: the tests of it that --quick leaves out.
 QUICK = {"lint": [], "unit": [], "proof": ["catalogue"], "conformance": []}
 COUNTS = re.compile(r"^(\d+) passed, (\d+) failed, (\d+) skipped$")
