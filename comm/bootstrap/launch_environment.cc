@@ -282,6 +282,13 @@ private:
             if (list == nullptr) continue;
             const auto nodes = expandNodeList(*list);
             if (!nodes.ok()) return nodes.status().within(name);
+            // srun -m arbitrary deals the ranks out in the order of a file, which only srun has.
+            if (found.rank == 0 && variable("SLURM_NODEID") != nullptr &&
+                text("SLURM_NODEID") != "0") {
+                return Status::configuration(
+                    "rank 0 is not on the first node of " + std::string(name) + ", " +
+                    nodes->front() + ": set ISTHMUS_STORE=host:port, where host is that of rank 0");
+            }
             const auto port = kFirstSlurmPort + digestOf(found.jobId) % kSlurmPorts;
             storeFrom_ = std::string(" (first of ") + name + ")";
             return toText(HostPort{nodes->front(), static_cast<std::uint16_t>(port)});

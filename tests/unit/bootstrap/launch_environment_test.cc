@@ -205,6 +205,13 @@ TEST(LaunchEnvironment, PmiOfSrunMeetsWhereSlurmDoes) {
         << "other ranks than srun's: its nodes say nothing";
 }
 
+TEST(LaunchEnvironment, SlurmsFirstNodeMustHaveRankZero) {
+    EXPECT_EQ(mistake(slurmStep("0", "2")),
+              "rank 0 is not on the first node of SLURM_STEP_NODELIST, n1: set "
+              "ISTHMUS_STORE=host:port, where host is that of rank 0");
+    EXPECT_EQ(read(with(slurmStep("0", "2"), {{"ISTHMUS_STORE", "n3:7000"}}))->store, "n3:7000");
+}
+
 TEST(LaunchEnvironment, StepsOfOneJobMeetApart) {
     const auto first = read(slurmStep("0", "0"));
     const auto second = read(with(slurmStep("0", "0"), {{"SLURM_STEP_ID", "1"}}));
