@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "comm/transport/shm/shm_transport.hpp"
 #include "comm/transport/tcp/tcp_transport.hpp"
@@ -44,6 +45,10 @@ ProcessId processOf(Rank rank) {
             static_cast<std::uint64_t>(rank)};
 }
 
+JobKey keyOfJob() {
+    return JobKey::derivedFrom("local job");
+}
+
 }  // namespace
 
 LocalJob::LocalJob(std::vector<int> nodeOfRank,
@@ -56,6 +61,9 @@ LocalJob::LocalJob(std::vector<int> nodeOfRank,
         const Status status = settings.set(name, value, "test");
         EXPECT_TRUE(status.ok()) << status.what();
     }
+    const bool isOneNode = std::count(nodeOfRank_.begin(), nodeOfRank_.end(), nodeOfRank_[0]) ==
+                           static_cast<std::ptrdiff_t>(nodeOfRank_.size());
+    if (wires == Wires::kTcp && isOneNode) std::iota(nodeOfRank_.begin(), nodeOfRank_.end(), 0);
     const int nodes = *std::max_element(nodeOfRank_.begin(), nodeOfRank_.end()) + 1;
     for (int node = 0; node < nodes; ++node) inside_.push_back(std::make_unique<InprocFabric>());
     for (int rank = 0; rank < ranks(); ++rank) {
@@ -75,16 +83,25 @@ LocalJob::LocalJob(std::vector<int> nodeOfRank,
 Status LocalJob::addTransports(Runtime& runtime, Rank rank, Wires wires) {
     Engine& engine = runtime.engine();
     const ProcessId self = engine.config().self;
-    if (wires == Wires::kInproc) {
+    const bool hasShm = wires == Wires::kReal || wires == Wires::kShm;
+    const bool hasTcp = wires == Wires::kReal || wires == Wires::kTcp;
+    if (hasShm) {
+        ISTHMUS_TRY(addShm(runtime, rank));
+    } else {
         runtime.addTransport(inside_[nodeOfRank_[rank]]->makeTransport(self, &runtime.arena(),
                                                                        engine.sleepSet(), engine),
                              Runtime::Reach::kInsideNode);
-        runtime.addTransport(between_.makeTransport(self, nullptr, engine.sleepSet(), engine),
-                             Runtime::Reach::kBetweenNodes);
-        return {};
     }
-    const JobKey key = JobKey::derivedFrom("local job");
-    auto inside = makeShmTransport({}, self, key, engine.sleepSet(), engine, runtime.arena());
+    if (hasTcp) return addTcp(runtime);
+    runtime.addTransport(between_.makeTransport(self, nullptr, engine.sleepSet(), engine),
+                         Runtime::Reach::kBetweenNodes);
+    return {};
+}
+
+Status LocalJob::addShm(Runtime& runtime, Rank rank) {
+    Engine& engine = runtime.engine();
+    auto inside = makeShmTransport({}, processOf(rank), keyOfJob(), engine.sleepSet(), engine,
+                                   runtime.arena());
     if (!inside.ok()) return inside.status();
     std::vector<ProcessId> node;
     for (Rank other = 0; other < ranks(); ++other) {
@@ -92,9 +109,15 @@ Status LocalJob::addTransports(Runtime& runtime, Rank rank, Wires wires) {
     }
     runtime.addTransport(std::make_unique<ConfinedTransport>(std::move(*inside), std::move(node)),
                          Runtime::Reach::kInsideNode);
+    return {};
+}
+
+Status LocalJob::addTcp(Runtime& runtime) {
+    Engine& engine = runtime.engine();
     TcpOptions tcp;
     tcp.cards = {{"lo", "127.0.0.1"}};
-    auto between = makeTcpTransport(tcp, self, key, engine.sleepSet(), engine);
+    auto between =
+        makeTcpTransport(tcp, engine.config().self, keyOfJob(), engine.sleepSet(), engine);
     if (!between.ok()) return between.status();
     runtime.addTransport(std::move(*between), Runtime::Reach::kBetweenNodes);
     return {};

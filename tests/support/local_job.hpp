@@ -19,8 +19,9 @@ namespace isthmus {
 class LocalJob {
 public:
     /// What carries bytes: function calls, or what a real job has (shared memory inside a node, TCP
-    /// over loopback between nodes).
-    enum class Wires : std::uint8_t { kInproc, kReal };
+    /// over loopback between nodes), or one of these two with calls for the other. kTcp makes of
+    /// one node as many as there are ranks, as a job without shared memory does.
+    enum class Wires : std::uint8_t { kInproc, kReal, kShm, kTcp };
 
     /// `nodeOfRank[r]`: any numbers.
     explicit LocalJob(std::vector<int> nodeOfRank,
@@ -28,6 +29,7 @@ public:
                       Wires wires = Wires::kInproc);
     ~LocalJob();
 
+    const std::vector<int>& nodeOfRank() const { return nodeOfRank_; }
     int ranks() const { return static_cast<int>(nodeOfRank_.size()); }
     Runtime& runtime(Rank rank) { return *runtimes_[rank]; }
 
@@ -37,6 +39,8 @@ public:
 
 private:
     Status addTransports(Runtime& runtime, Rank rank, Wires wires);
+    Status addShm(Runtime& runtime, Rank rank);
+    Status addTcp(Runtime& runtime);
 
     std::vector<int> nodeOfRank_;
     SteadyClock clock_;

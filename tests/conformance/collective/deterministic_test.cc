@@ -1,12 +1,10 @@
 // The deterministic option, and sums that are rounded once: every bit against a fold over the ranks
-// that is done here. Repeat with --gtest_repeat=50 on a loaded machine.
+// that is done in fold.cc.
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <cstring>
-#include <random>
 
-#include "tests/conformance/collective/data.hpp"
+#include "tests/conformance/collective/fold.hpp"
 #include "tests/conformance/collective/layouts.hpp"
 #include "tests/support/local_job.hpp"
 
@@ -14,50 +12,6 @@ namespace isthmus::conformance {
 namespace {
 
 constexpr int kRanks = 4;
-
-/// Numbers of very different sizes: their sum tells in which order it was formed.
-Buffer operandOf(DataType type, ReduceOp op, Rank rank, std::size_t elements) {
-    Buffer operand(elements * bytesOf(type));
-    std::minstd_rand random(static_cast<unsigned>(rank + 1));
-    std::uniform_real_distribution<double> mantissa(1, 2);
-    for (std::size_t i = 0; i < elements; ++i) {
-        const int exponent = op == ReduceOp::kProd ? 0 : static_cast<int>(random() % 9);
-        const double sign = random() % 2 == 0 ? 1 : -1;
-        encode(type, sign * std::ldexp(mantissa(random), exponent),
-               operand.data() + i * bytesOf(type));
-    }
-    return operand;
-}
-
-/// ((0 op 1) op 2) op 3 in T, then the scale of an average.
-template <typename T>
-double foldOf(DataType type, ReduceOp op, const std::vector<Buffer>& operands, std::size_t at) {
-    const auto number = [&](std::size_t rank) {
-        return static_cast<T>(decode(type, operands[rank].data() + at * bytesOf(type)));
-    };
-    T sum = number(0);
-    for (std::size_t rank = 1; rank < operands.size(); ++rank) {
-        // Stored in between, so that nothing is kept wider than T.
-        volatile const T next =
-            op == ReduceOp::kProd ? sum * number(rank) : static_cast<T>(sum + number(rank));
-        sum = next;
-    }
-    return op == ReduceOp::kAvg ? sum * static_cast<T>(1.0 / kRanks) : sum;
-}
-
-Buffer wantedOf(DataType type, ReduceOp op, std::size_t elements) {
-    std::vector<Buffer> operands;
-    for (Rank rank = 0; rank < kRanks; ++rank)
-        operands.push_back(operandOf(type, op, rank, elements));
-    Buffer wanted(elements * bytesOf(type));
-    for (std::size_t i = 0; i < elements; ++i) {
-        encode(type,
-               type == DataType::kFloat64 ? foldOf<double>(type, op, operands, i)
-                                          : foldOf<float>(type, op, operands, i),
-               wanted.data() + i * bytesOf(type));
-    }
-    return wanted;
-}
 
 struct Case {
     DataType type;
@@ -78,7 +32,7 @@ std::vector<Case> cases() {
 
 Buffer resultOf(Communicator& communicator, Collective collective, const Case& one,
                 const CallOptions& options) {
-    const Buffer input = operandOf(one.type, one.op, communicator.rank(), one.elements);
+    const Buffer input = unevenOperand(one.type, one.op, communicator.rank(), one.elements);
     Buffer output(input.size());
     CallRequest request;
     request.collective = collective;
@@ -138,7 +92,8 @@ INSTANTIATE_TEST_SUITE_P(
 TEST_P(Deterministic, GivesTheSameBitsEverywhere) {
     const Setting& setting = GetParam();
     std::vector<Buffer> wanted;
-    for (const Case& one : cases()) wanted.push_back(wantedOf(one.type, one.op, one.elements));
+    for (const Case& one : cases())
+        wanted.push_back(foldOf(one.type, one.op, kRanks, one.elements));
     for (const bool isByEnvironment : {false, true}) {
         LocalJob job(setting.nodes,
                      {{"ISTHMUS_SEGMENT", setting.segment},
@@ -156,7 +111,7 @@ TEST_P(Deterministic, GivesTheSameBitsEverywhere) {
 // The tests above can fail: without the option these sums are formed in another order.
 TEST(DeterministicNot, IsWhatTheOptionIsFor) {
     const Case one{DataType::kFloat32, ReduceOp::kSum, 4097};
-    const Buffer wanted = wantedOf(one.type, one.op, one.elements);
+    const Buffer wanted = foldOf(one.type, one.op, kRanks, one.elements);
     LocalJob job({0, 1, 0, 1});
     job.run([&](Rank, Communicator& communicator) {
         EXPECT_FALSE(resultOf(communicator, Collective::kAllReduce, one, {}) == wanted);
