@@ -19,11 +19,29 @@ enum class Size : std::uint8_t {
 };
 inline constexpr int kSizes = 8;
 
-/// One cell of types x operators x collectives x sizes x memory x place x root.
+/// The ways in which a call is made. Blocks of unequal sizes, some of them nothing; several tensors
+/// in one call; several calls under way at once; a call that was prepared before; reductions with
+/// the option of the same bits everywhere, and of one rounding.
+enum class Form : std::uint8_t {
+    kPlain,
+    kUnequal,
+    kCoalesced,
+    kTogether,
+    kPrepared,
+    kDeterministic,
+    kRoundedOnce,
+};
+inline constexpr int kForms = 7;
+
+/// Plain operators, then those that programs bring along.
+inline constexpr int kOperators = kReduceOps + 3;
+
+/// One cell of types x operators x collectives x forms x sizes x memory x place x root.
 struct Row {
     Collective collective;
+    Form form;
     DataType type;
-    ReduceOp op;
+    int op;  ///< below kOperators
     Size size;
     bool isMapped;
     bool isInPlace;
@@ -38,9 +56,13 @@ std::vector<Row> coveringRows(int strength);
 
 /// The values of the factors that count for `row`, each a number of its own below kFactorValues.
 std::vector<int> factorsOf(const Row& row);
-inline constexpr int kFactorValues = kCollectives + kDataTypes + kReduceOps + kSizes + 6;
+inline constexpr int kFactorValues = kCollectives + kForms + kDataTypes + kOperators + kSizes + 6;
 
 /// For `ranks` ranks and segments of `segmentBytes`.
 Trial trialOf(const Row& row, int ranks, std::size_t segmentBytes, std::uint64_t seed);
+
+/// Makes the call of a row, or its calls, and compares. Adds what an all-reduce gave to `digests`.
+testing::AssertionResult runRow(const Row& row, std::size_t segmentBytes, std::uint64_t seed,
+                                Communicator& communicator, std::vector<std::uint64_t>& digests);
 
 }  // namespace isthmus::conformance

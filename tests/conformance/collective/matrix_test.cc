@@ -1,5 +1,6 @@
-// Types x operators x collectives x sizes x memory x place x root over every layout: all
-// combinations of any three of them over function calls, of any two over shared memory and TCP.
+// Types x operators x collectives x forms x sizes x memory x place x root over every layout: all
+// combinations of any three of them over function calls, of any two over shared memory, over TCP,
+// and over both.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,24 +15,29 @@ namespace isthmus::conformance {
 namespace {
 
 TEST(CoveringRows, HoldEveryPairThatCanOccur) {
-    std::set<std::pair<DataType, ReduceOp>> reduced;
+    std::set<std::pair<DataType, int>> reduced;
     std::set<std::pair<Collective, Size>> sized;
     std::set<std::pair<Collective, DataType>> typed;
+    std::set<std::pair<Collective, Form>> formed;
     std::set<std::tuple<Collective, bool, bool>> rooted;
     for (const Row& row : coveringRows(2)) {
         if (reduces(row.collective)) reduced.emplace(row.type, row.op);
         sized.emplace(row.collective, row.size);
         typed.emplace(row.collective, row.type);
+        formed.emplace(row.collective, row.form);
         if (hasRoot(row.collective)) {
             rooted.emplace(row.collective, true, row.isLastRoot);
             rooted.emplace(row.collective, false, row.isInPlace);
         }
     }
-    // 8 integer types and bool x 7 operators, 4 floating types x 5, 2 complex ones x 2.
-    EXPECT_EQ(reduced.size(), 87u);
+    // 8 integer types and bool x 7 operators, 4 floating types x 5, 2 complex ones x 2; a factor
+    // for the 4 floating types, two functions for each type.
+    EXPECT_EQ(reduced.size(), 87u + 4 + 2 * kDataTypes);
     EXPECT_EQ(sized.size(), 8u * kSizes);
-    // Three collectives reduce, which two types do not know.
-    EXPECT_EQ(typed.size(), 8u * kDataTypes - 3 * 2);
+    EXPECT_EQ(typed.size(), 8u * kDataTypes);
+    // 8 x plain, together, prepared; unequal for the 5 that have blocks; 5 coalesced ones; 2
+    // options of the 3 that reduce.
+    EXPECT_EQ(formed.size(), 8u * 3 + 5 + 5 + 3 * 2);
     EXPECT_EQ(rooted.size(), 4u * 2 * 2);
 }
 
@@ -43,25 +49,25 @@ struct Place {
 class Matrix : public testing::TestWithParam<Place> {};
 
 TEST_P(Matrix, GivesTheDefinedResultInEveryCell) {
-    const bool isReal = GetParam().wires == LocalJob::Wires::kReal;
+    const bool isInproc = GetParam().wires == LocalJob::Wires::kInproc;
     const std::vector<int>& nodes = nodesOf(GetParam().layout);
     // Inside one node a segment is a quarter of the knob (select.cc).
-    const bool isOneNode = *std::max_element(nodes.begin(), nodes.end()) == 0;
+    const bool isOneNode = GetParam().wires != LocalJob::Wires::kTcp &&
+                           *std::max_element(nodes.begin(), nodes.end()) == 0;
     constexpr std::size_t kSegment = 8192;
-    const std::vector<Row> rows = coveringRows(isReal ? 2 : 3);
+    static const std::vector<Row> kPairs = coveringRows(2);
+    static const std::vector<Row> kTriples = coveringRows(3);
+    const std::vector<Row>& rows = isInproc ? kTriples : kPairs;
     LocalJob job(nodes, {{"ISTHMUS_SEGMENT", isOneNode ? "32K" : "8K"}}, GetParam().wires);
     std::vector<std::vector<std::uint64_t>> agreed(static_cast<std::size_t>(job.ranks()));
     job.run([&](Rank rank, Communicator& communicator) {
         std::vector<int> found;
         for (Rank other = 0; other < job.ranks(); ++other)
             found.push_back(communicator.layout().nodeOf(other));
-        ASSERT_EQ(found, nodes);
+        ASSERT_EQ(found, job.nodeOfRank());
         std::uint64_t seed = 0;
         for (const Row& row : rows) {
-            RunningTrial trial(trialOf(row, job.ranks(), kSegment, ++seed), communicator);
-            trial.start(true);
-            ASSERT_TRUE(trial.finish());
-            if (row.collective == Collective::kAllReduce) agreed[rank].push_back(trial.digest());
+            ASSERT_TRUE(runRow(row, kSegment, ++seed, communicator, agreed[rank]));
         }
     });
     // Where a result is rounded, all ranks have rounded alike.
@@ -70,18 +76,21 @@ TEST_P(Matrix, GivesTheDefinedResultInEveryCell) {
 }
 
 std::vector<Place> places() {
+    using Wires = LocalJob::Wires;
     std::vector<Place> places;
     for (const std::string layout : {"W1", "S4", "N2x2", "U321", "RR4", "U13"}) {
-        places.push_back({layout, LocalJob::Wires::kInproc});
-        if (layout != "W1") places.push_back({layout, LocalJob::Wires::kReal});
+        for (const Wires wires : {Wires::kInproc, Wires::kShm, Wires::kTcp, Wires::kReal})
+            places.push_back({layout, wires});
     }
     return places;
 }
 
-INSTANTIATE_TEST_SUITE_P(Over, Matrix, testing::ValuesIn(places()), [](const auto& test) {
-    return test.param.layout +
-           (test.param.wires == LocalJob::Wires::kReal ? "SharedMemoryAndTcp" : "Inproc");
-});
+std::string nameOf(const testing::TestParamInfo<Place>& test) {
+    constexpr const char* kNames[] = {"Inproc", "SharedMemoryAndTcp", "SharedMemory", "Tcp"};
+    return test.param.layout + kNames[static_cast<int>(test.param.wires)];
+}
+
+INSTANTIATE_TEST_SUITE_P(Over, Matrix, testing::ValuesIn(places()), nameOf);
 
 }  // namespace
 }  // namespace isthmus::conformance

@@ -4,8 +4,9 @@
 #include <cstring>
 #include <numeric>
 
+#include "comm/communicator/coalesced.hpp"
 #include "comm/communicator/packing.hpp"
-#include "tests/conformance/collective/data.hpp"
+#include "tests/conformance/collective/definition.hpp"
 
 namespace isthmus::conformance {
 
@@ -53,100 +54,17 @@ bool hasOutputGaps(const Trial& trial, Rank me) {
     return trial.gap > 0 && (isGather || trial.collective == Collective::kAllToAll);
 }
 
-std::vector<std::size_t> countsOfRanks(const Trial& trial, int ranks) {
-    if (!trial.each.empty()) return trial.each;
-    return std::vector<std::size_t>(static_cast<std::size_t>(ranks), trial.count);
-}
-
-std::vector<std::size_t> inputCounts(const Trial& trial, Rank me, int ranks) {
-    const auto each = countsOfRanks(trial, ranks);
-    switch (trial.collective) {
-    case Collective::kReduceScatter:
-        return each;
-    case Collective::kAllToAll:
-        return trial.exchange.empty() ? each : trial.exchange[me];
-    case Collective::kScatter:
-        return me == trial.root ? each : std::vector<std::size_t>();
-    case Collective::kBroadcast:
-        return me == trial.root ? std::vector{trial.count} : std::vector<std::size_t>();
-    case Collective::kAllReduce:
-    case Collective::kReduce:
-        return {trial.count};
-    case Collective::kAllGather:
-    case Collective::kGather:
-        return {each[me]};
-    case Collective::kBarrier:
-        break;
-    }
-    return {};
-}
-
-std::vector<std::size_t> outputCounts(const Trial& trial, Rank me, int ranks) {
-    const auto each = countsOfRanks(trial, ranks);
-    switch (trial.collective) {
-    case Collective::kAllGather:
-        return each;
-    case Collective::kAllToAll: {
-        if (trial.exchange.empty()) return each;
-        std::vector<std::size_t> column;
-        for (const auto& row : trial.exchange) column.push_back(row[me]);
-        return column;
-    }
-    case Collective::kGather:
-        return me == trial.root ? each : std::vector<std::size_t>();
-    case Collective::kReduce:
-        return me == trial.root ? std::vector{trial.count} : std::vector<std::size_t>();
-    case Collective::kAllReduce:
-    case Collective::kBroadcast:
-        return {trial.count};
-    case Collective::kReduceScatter:
-    case Collective::kScatter:
-        return {each[me]};
-    case Collective::kBarrier:
-        break;
-    }
-    return {};
-}
-
-Buffer operandOf(const Trial& trial, Rank rank, std::size_t block, std::size_t elements) {
-    const Origin origin{trial.seed, rank, block};
-    return reduces(trial.collective) ? exactOperand(trial.type, trial.op, origin, elements)
-                                     : anyBits(trial.type, origin, elements);
-}
-
-Buffer averageOf(DataType whole, const std::vector<Buffer>& operands) {
-    const DataType type = partOf(whole);
-    Buffer result(operands.front().size());
-    for (std::size_t at = 0; at < result.size(); at += bytesOf(type)) {
-        double sum = 0;
-        for (const Buffer& operand : operands) sum += decode(type, operand.data() + at);
-        encode(type, sum / static_cast<double>(operands.size()), result.data() + at);
-    }
-    return result;
-}
-
-/// What `me` must hold in `block` of its output, from the definition of the collective.
-Buffer resultOf(const Trial& trial, Rank me, int ranks, std::size_t block, std::size_t elements) {
-    const auto mine = static_cast<std::size_t>(me);
-    switch (trial.collective) {
-    case Collective::kBroadcast:
-        return operandOf(trial, trial.root, 0, elements);
-    case Collective::kAllGather:
-    case Collective::kGather:
-        return operandOf(trial, static_cast<Rank>(block), 0, elements);
-    case Collective::kScatter:
-        return operandOf(trial, trial.root, mine, elements);
-    case Collective::kAllToAll:
-        return operandOf(trial, static_cast<Rank>(block), mine, elements);
-    default:
-        break;
-    }
-    const std::size_t from = trial.collective == Collective::kReduceScatter ? mine : 0;
-    std::vector<Buffer> operands;
-    for (Rank rank = 0; rank < ranks; ++rank)
-        operands.push_back(operandOf(trial, rank, from, elements));
-    if (trial.op == ReduceOp::kAvg) return averageOf(trial.type, operands);
-    return test::expectedResult(trial.type, trial.op, operands, elements, 1.0);
+std::shared_ptr<const UserReduction> reductionOf(Brought brought) {
+    if (brought != Brought::kXor && brought != Brought::kLeft) return nullptr;
+    const bool isXor = brought == Brought::kXor;
+    const auto combine = [isXor](const void* in, void* inOut, std::size_t elements, DataType type) {
+        const std::size_t bytes = elements * bytesOf(type);
+        const auto* const left = static_cast<const std::byte*>(in);
+        auto* const right = static_cast<std::byte*>(inOut);
+        for (std::size_t at = 0; at < bytes; ++at)
+            right[at] = isXor ? left[at] ^ right[at] : left[at];
+    };
+    return std::make_shared<UserReduction>(UserReduction{isXor ? "xor" : "left", isXor, combine});
 }
 
 // One unit in the last place of a number of that size.
@@ -165,6 +83,11 @@ std::string describe(const Trial& trial) {
                        std::string(nameOf(trial.type)) + " x " + std::to_string(trial.count);
     if (!trial.each.empty() || !trial.exchange.empty()) text += " (counts)";
     if (reduces(trial.collective)) text += " " + std::string(nameOf(trial.op));
+    constexpr const char* kBrought[] = {"", " premultiplied", " xor", " left"};
+    text += kBrought[static_cast<int>(trial.brought)];
+    if (trial.isPrepared) text += " prepared";
+    if (trial.isDeterministic) text += " deterministic";
+    if (trial.roundsOnce) text += " rounded once";
     if (hasRoot(trial.collective)) text += " root " + std::to_string(trial.root);
     if (trial.gap > 0) text += " gap " + std::to_string(trial.gap);
     text += trial.isMapped ? " mapped" : " ordinary";
@@ -255,7 +178,7 @@ void RunningTrial::place() {
     memory.to = addressOf(memory.areas.back(), memory.outputAt);
 }
 
-void RunningTrial::start(bool isBlocking) {
+CallRequest RunningTrial::request() const {
     CallRequest request;
     request.collective = trial_.collective;
     request.type = trial_.type;
@@ -269,14 +192,49 @@ void RunningTrial::start(bool isBlocking) {
         request.counts.sent = memory_->input.counts;
         request.counts.received = memory_->output.counts;
     }
-    CallOptions options;
-    options.isBlocking = isBlocking;
-    options.algorithm = trial_.algorithm;
+    request.reduction = reductionOf(trial_.brought);
+    return request;
+}
+
+std::shared_ptr<Work> RunningTrial::startOne(CallRequest request, const CallOptions& options) {
+    if (trial_.brought == Brought::kFactor) {
+        return callPremultiplied(communicator_, std::move(request), options,
+                                 factorOf(communicator_.rank()));
+    }
     Displacements displacements;
     const Rank me = communicator_.rank();
     if (hasInputGaps(trial_, me)) displacements.input = memory_->input.places;
     if (hasOutputGaps(trial_, me)) displacements.output = memory_->output.places;
-    work_ = callWithDisplacements(communicator_, std::move(request), options, displacements);
+    return callWithDisplacements(communicator_, std::move(request), options, displacements);
+}
+
+void RunningTrial::start(bool isBlocking) {
+    CallRequest call = request();
+    CallOptions options;
+    options.isBlocking = isBlocking;
+    options.algorithm = trial_.algorithm;
+    options.isDeterministic = trial_.isDeterministic;
+    options.roundsOnce = trial_.roundsOnce;
+    if (trial_.isPrepared) {
+        const Status status = communicator_.prepare(call, options);
+        EXPECT_TRUE(status.ok()) << status.what();
+    }
+    work_ = startOne(std::move(call), options);
+}
+
+void RunningTrial::startCoalesced(std::vector<std::unique_ptr<RunningTrial>>& trials) {
+    std::vector<Tensor> tensors;
+    for (const auto& trial : trials) {
+        const CallRequest one = trial->request();
+        tensors.push_back({one.input, one.output, one.counts.uniform});
+    }
+    RunningTrial& first = *trials.front();
+    const CoalescedCall call(first.request(), std::move(tensors));
+    const auto work =
+        call.start(first.communicator_, {}, [&](CallRequest request, const CallOptions& options) {
+            return first.startOne(std::move(request), options);
+        });
+    for (const auto& trial : trials) trial->work_ = work;
 }
 
 testing::AssertionResult RunningTrial::finish() {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,11 +12,17 @@
 
 namespace isthmus::conformance {
 
+/// An operator instead of a plain one: a sum of inputs that are multiplied first (floating types),
+/// or a function: "exclusive or" of all bytes, or the operand of the lowest rank, which does not
+/// commute.
+enum class Brought : std::uint8_t { kNothing, kFactor, kXor, kLeft };
+
 /// One call of every rank of a communicator.
 struct Trial {
     Collective collective = Collective::kAllReduce;
     DataType type = DataType::kFloat32;
     ReduceOp op = ReduceOp::kSum;
+    Brought brought = Brought::kNothing;
     Rank root = 0;
     std::size_t count = 0;                                ///< elements of each block
     std::vector<std::size_t> each = {};                   ///< instead: of the block of each rank
@@ -25,6 +32,9 @@ struct Trial {
     std::size_t gap = 0;
     bool isMapped = false;
     bool isInPlace = false;
+    bool isPrepared = false;  ///< checked and planned before it starts, as persistent calls are
+    bool isDeterministic = false;
+    bool roundsOnce = false;
     std::string algorithm = {};
     std::uint64_t seed = 0;  ///< of the values
 };
@@ -39,6 +49,8 @@ public:
     ~RunningTrial();
 
     void start(bool isBlocking);
+    /// All of one collective, type, operator and root, in one call.
+    static void startCoalesced(std::vector<std::unique_ptr<RunningTrial>>& trials);
     /// Ends the call and compares.
     testing::AssertionResult finish();
     /// Of the bytes of the results.
@@ -48,6 +60,8 @@ private:
     struct Memory;
     void place();
     testing::AssertionResult compare() const;
+    CallRequest request() const;
+    std::shared_ptr<Work> startOne(CallRequest request, const CallOptions& options);
 
     const Trial trial_;
     Communicator& communicator_;
