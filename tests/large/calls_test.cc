@@ -1,4 +1,5 @@
 // Calls of more than 4 GiB and of more than 2^31 elements, every byte of their results compared.
+// NUM-16: https://github.com/open-mpi/ompi/pull/9616, https://github.com/open-mpi/ompi/issues/1174
 #include <gtest/gtest.h>
 
 #include <functional>
