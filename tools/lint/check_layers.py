@@ -43,6 +43,8 @@ PUBLIC_HEADERS = {
     "options.hpp": 0,
     "work.hpp": 7,
     "blocks.hpp": 0,
+    "calls.hpp": 7,
+    "lists.hpp": 7,
     "collective.hpp": 7,
     "communicator.hpp": 7,
     "premul_sum.hpp": 7,

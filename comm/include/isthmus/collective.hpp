@@ -1,6 +1,5 @@
 #pragma once
 
-#include <concepts>
 #include <cstddef>
 #include <iterator>
 #include <memory>
@@ -11,6 +10,8 @@
 
 #include <isthmus/isthmus.h>
 #include <isthmus/blocks.hpp>
+#include <isthmus/calls.hpp>
+#include <isthmus/lists.hpp>
 #include <isthmus/options.hpp>
 #include <isthmus/status.hpp>
 #include <isthmus/types.hpp>
@@ -18,11 +19,6 @@
 
 namespace isthmus {
 inline namespace v1 {
-
-/// Two buffers of one element type.
-template <typename A, typename B>
-concept SameElements =
-    std::same_as<std::remove_cv_t<detail::ElementOf<A>>, std::remove_cv_t<detail::ElementOf<B>>>;
 
 /// All calls on a Communicator. `Answer` is Work (the call is started) or Status (the call has
 /// ended).
@@ -34,14 +30,16 @@ concept SameElements =
 /// (ranks disagree on the call), kTimeout, kPeerLost, kAborted. Thread: any; calls come in the same
 /// order on every rank.
 template <typename Answer>
-class Collectives {
+class Collectives : public ListCollectives<Answer> {
+    using Base = ListCollectives<Answer>;
+
 public:
-    static constexpr bool kStarts = std::is_same_v<Answer, Work>;
+    static constexpr bool kStarts = Base::kIsStarted;
     /// What a receive gives: the Work, whose source() it is in the end, or the source.
     using Received = std::conditional_t<kStarts, Work, Result<Rank>>;
 
     Collectives(isthmusComm_t communicator, Rank rank, int ranks)
-        : communicator_(communicator), rank_(rank), ranks_(ranks) {}
+        : Base(communicator, rank, ranks) {}
 
     /// Every rank ends with the reduction of all inputs.
     Answer allReduce(const void* input, void* output, std::size_t elements, DataType type,
@@ -329,37 +327,15 @@ public:
     }
 
 private:
+    using Base::answer;
+    using Base::communicator_;
+    using Base::expect;
+    using Base::expectMine;
+    using Base::rank_;
+    using Base::ranks_;
+    using Base::timesRanks;
     template <typename B>
-    static constexpr DataType kTypeOf = DataTypeOf<std::remove_cv_t<detail::ElementOf<B>>>::value;
-
-    template <typename Call>
-    static Answer answer(const CallOptions& options, const Call& call) {
-        const isthmusCallOptions_t how = detail::toC(options);
-        if constexpr (kStarts) {
-            return Work::begin(
-                [&](isthmusRequest_t* request, int*) { return call(&how, request); });
-        } else {
-            return detail::statusOf(call(&how, static_cast<isthmusRequest_t*>(nullptr)));
-        }
-    }
-
-    std::size_t timesRanks(std::size_t elements) const {
-        return elements * static_cast<std::size_t>(ranks_);
-    }
-
-    static Status expect(const char* what, std::size_t elements, std::size_t needed) {
-        return detail::expectElements(what, elements, needed);
-    }
-    Status expect(const char* what, std::size_t elements, const Blocks& blocks) const {
-        return detail::expectBlocks(what, elements, blocks, ranks_);
-    }
-    Status expectMine(const char* what, std::size_t elements, const Blocks& blocks) const {
-        return expect(what, elements, blocks.counts[static_cast<std::size_t>(rank_)]);
-    }
-
-    isthmusComm_t communicator_;
-    Rank rank_;
-    int ranks_;
+    static constexpr DataType kTypeOf = Base::template kTypeOf<B>;
 };
 
 /// The peer of a receive that takes from any rank.

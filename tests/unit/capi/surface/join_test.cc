@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -86,6 +87,71 @@ bool addsUp(const Result<Communicator>& made, Rank rank) {
     std::array<int, 2> all{-1, -1};
     if (!say((*reversed)->blocking().allGather(mine, all))) return false;
     return all == std::array{1, 0};
+}
+
+/// Every form of <isthmus/lists.hpp>, started or blocking.
+bool servesLists(const Communicator& communicator) {
+    const Rank rank = communicator.rank();
+    const auto mine = static_cast<double>(rank + 1);
+    using List = std::vector<std::vector<double>>;
+    const List inputs = {{mine, 10 * mine}, {}, std::vector<double>(20'000, mine)};
+    List outputs = {{0, 0}, {}, std::vector<double>(20'000)};
+    const List sums = {{3, 30}, {}, std::vector<double>(20'000, 3)};
+    if (!say(communicator.blocking().allReduceCoalesced(inputs, outputs)) || outputs != sums)
+        return false;
+    List both = inputs;
+    Work work = communicator.allReduceCoalesced(both, ReduceOp::kMax, {.isDeterministic = true});
+    if (!say(work.wait()) || both[0] != std::vector<double>{2, 20}) return false;
+    if (!say(communicator.blocking().broadcastCoalesced(both = inputs, 1))) return false;
+    if (both != List{{2, 20}, {}, std::vector<double>(20'000, 2)}) return false;
+    List gathered = {std::vector<double>(4), {}, std::vector<double>(40'000)};
+    if (!say(communicator.blocking().allGatherCoalesced(inputs, gathered))) return false;
+    if (gathered[0] != std::vector<double>{1, 10, 2, 20} || gathered[2][20'000] != 2) return false;
+    List scattered = outputs;
+    if (!say(communicator.blocking().reduceScatterCoalesced(gathered, scattered))) return false;
+    if (scattered[0] != (rank == 0 ? std::vector<double>{2, 20} : std::vector<double>{4, 40}))
+        return false;
+    const List blocks = {{10 * mine, 10 * mine + 1}};
+    List exchanged = {{0, 0}};
+    if (!say(communicator.blocking().allToAllCoalesced(blocks, exchanged))) return false;
+    return exchanged[0] == std::vector<double>{10.0 + rank, 20.0 + rank};
+}
+
+/// Two edges to the other rank and one to oneself, then edges of unequal blocks one way only.
+bool servesNeighbors(const Communicator& communicator) {
+    const Rank rank = communicator.rank();
+    const Rank other = 1 - rank;
+    const Neighbors all{{other, rank, other}, {other, other, rank}};
+    const std::vector<int> input = {10 * rank, 10 * rank + 1, 10 * rank + 2};
+    std::vector<int> output(3, -1);
+    if (!say(communicator.blocking().neighborAllToAll(input, output, all))) return false;
+    if (output != std::vector<int>{10 * other, 10 * rank + 2, 10 * other + 1}) return false;
+    const std::span<int> nothing;
+    output.assign(3, -1);
+    const Neighbors down{rank == 0 ? std::vector{1, 1} : std::vector<Rank>{},
+                         rank == 1 ? std::vector{0, 0} : std::vector<Rank>{}};
+    const Blocks sent{{0, 2}, {0, 1}};
+    const Blocks received{{0, 2}, {}};
+    return rank == 1
+               ? say(communicator.blocking().neighborAllToAll(input, sent, nothing, {}, down))
+               : say(communicator.neighborAllToAll(nothing, {}, output, received, down).wait()) &&
+                     output == std::vector<int>{11, 12, -1};
+}
+
+TEST(Join, ThenListsOfTensorsAndOfNeighbors) {
+    expectBothSucceed([](Rank rank, const Line& line) {
+        UniqueId id{};
+        if (rank == 0) {
+            const auto made = Communicator::makeUniqueId();
+            if (!made.ok()) return say(made.status());
+            if (!line.send(&*made, sizeof(id))) return false;
+            id = *made;
+        } else if (!line.receive(&id, sizeof(id))) {
+            return false;
+        }
+        const auto made = Communicator::withUniqueId(id, 2, rank);
+        return made.ok() ? servesLists(*made) && servesNeighbors(*made) : say(made.status());
+    });
 }
 
 TEST(Join, ByUniqueId) {

@@ -126,6 +126,28 @@ TEST_F(Wrapper, WrongSizesStartNothing) {
     expectRefused(blocking().allReduce(in, out, ReduceOp::kAvg), "avg is not defined on i32");
 }
 
+TEST_F(Wrapper, WrongListsStartNothing) {
+    const auto expectRefused = [](const Status& status, const char* text) {
+        EXPECT_EQ(status.code(), Status::Code::kInvalidArgument);
+        EXPECT_THAT(status.what(), HasSubstr(text));
+    };
+    std::vector<std::vector<int>> two = {{1}, {2, 3}};
+    std::vector<std::vector<int>> one = {{1}};
+    std::vector<std::vector<int>> other = {{1}, {2}};
+    expectRefused(blocking().allReduceCoalesced(two, one), "all_reduce: 2 inputs, 1 outputs");
+    expectRefused(communicator().allGatherCoalesced(two, other).wait(),
+                  "all_gather: tensor 1: output has 1 elements, needed 2");
+    expectRefused(blocking().allReduceCoalesced(two, ReduceOp::kAvg), "avg is not defined on i32");
+    expectRefused(blocking().broadcastCoalesced(two, 1), "root");
+    const Neighbors self{{0}, {0, 0}};
+    expectRefused(blocking().neighborAllToAll(in, out, self), "input has 3 elements, needed 2");
+    expectRefused(blocking().neighborAllToAll(in, Blocks{{3}, {}}, out, Blocks{{3}, {}}, self),
+                  "input needs one count for each of 2 destinations");
+    expectRefused(blocking().neighborAllToAll(in, Blocks{{1, 2}, {}}, out, Blocks{{2}, {2}}, self),
+                  "output has 3 elements, the block of source 0 is 2 from 2");
+    expectRefused(blocking().neighborAllToAll(in, out, Neighbors{{1}, {0}}), "1");
+}
+
 TEST_F(Wrapper, MessagesToItself) {
     Work receive = communicator().recv(out, kAnySource, 5);
     EXPECT_FALSE(receive.test());
