@@ -33,7 +33,7 @@ struct AskedCall {
 
 /// The one way from an asked call of any form to its start: now, or whenever isthmusStart says so.
 template <typename Asked>
-isthmusResult_t launch(Asked asked, isthmusComm_t comm, const isthmusCallOptions_t* options,
+isthmusResult_t launch(Asked&& asked, isthmusComm_t comm, const isthmusCallOptions_t* options,
                        isthmusRequest_t* request, int* source = nullptr) {
     if (Status status = checkSize(options); !status.ok()) return refused(status);
     Communicator& communicator = *comm->communicator;

@@ -4,7 +4,7 @@ using namespace isthmus;  // NOLINT: this file is the C side of that namespace
 
 namespace {
 
-isthmusResult_t run(AskedCall call, isthmusComm_t comm, const isthmusCallOptions_t* options,
+isthmusResult_t run(AskedCall&& call, isthmusComm_t comm, const isthmusCallOptions_t* options,
                     isthmusRequest_t* request) {
     if (request != nullptr) *request = nullptr;
     Status status = checkHandle(comm);

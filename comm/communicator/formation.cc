@@ -272,7 +272,7 @@ Result<MembershipConfig> formMembership(Runtime& runtime, Exchanger& exchanger, 
         runtime.arena().allocate(ControlBlock::bytes(nodeRanks, config.inlineBytes), 128);
     if (!memory.ok()) return memory.status();
     config.block = *memory;
-    ControlBlock::construct(*memory, nodeRanks);
+    ControlBlock::construct(*memory, nodeRanks, config.inlineBytes);
     proof.blockOffset = *runtime.arena().offsetOf(*memory, 1);
 
     std::vector<Bytes> proofBlobs = {pack(proof)};

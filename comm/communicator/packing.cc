@@ -36,7 +36,7 @@ void forEachBlock(const std::vector<std::size_t>& counts, const std::vector<std:
 
 }  // namespace
 
-std::shared_ptr<Work> callWithDisplacements(Communicator& communicator, CallRequest request,
+std::shared_ptr<Work> callWithDisplacements(Communicator& communicator, CallRequest&& request,
                                             const CallOptions& options,
                                             const Displacements& displacements) {
     if (displacements.input.empty() && displacements.output.empty())

@@ -15,7 +15,7 @@ struct Displacements {
 
 /// Starts a v-form. Blocks that do not lie packed in rank order go through a packed copy, so that
 /// plans know one form only; the gaps of the output are not touched.
-std::shared_ptr<Work> callWithDisplacements(Communicator& communicator, CallRequest request,
+std::shared_ptr<Work> callWithDisplacements(Communicator& communicator, CallRequest&& request,
                                             const CallOptions& options,
                                             const Displacements& displacements);
 

@@ -1,5 +1,6 @@
 #include "comm/engine/compiled_plan.hpp"
 
+#include <algorithm>
 #include <map>
 #include <tuple>
 
@@ -37,6 +38,24 @@ void fuse(CompiledPlan& compiled) {
     }
 }
 
+bool isHeavy(const Step& step) {
+    return step.verb == Verb::kCopy || step.verb == Verb::kReduce;
+}
+
+int onlyMeeting(const CompiledPlan& compiled, int nodeRanks) {
+    const Plan& plan = compiled.plan;
+    const auto& steps = plan.steps;
+    if (compiled.usesMessages || !plan.inPlaceSafe || plan.ranks != nodeRanks) return -1;
+    if (!plan.sharedOutlivesCall && std::any_of(steps.begin(), steps.end(), isHeavy)) return -1;
+    const auto at = std::find_if_not(steps.begin(), steps.end(), isHeavy);
+    const auto rest = steps.end() - at;
+    const auto everybody = static_cast<std::size_t>(nodeRanks - 1);
+    const bool isMeeting = rest >= 2 && at[0].verb == Verb::kSignal && at[1].verb == Verb::kWait &&
+                           at[0].peers.size() == everybody && at[1].peers.size() == everybody &&
+                           std::all_of(at + 2, steps.end(), isHeavy);
+    return isMeeting ? static_cast<int>(at - steps.begin()) : -1;
+}
+
 }  // namespace
 
 CompiledPlan CompiledPlan::of(Plan plan, const std::vector<int>& positionInNode, int nodeRanks) {
@@ -70,6 +89,8 @@ CompiledPlan CompiledPlan::of(Plan plan, const std::vector<int>& positionInNode,
     compiled.plan = std::move(plan);
     nameValues(compiled);
     fuse(compiled);
+    compiled.positionOf = positionInNode;
+    compiled.meetsAt = onlyMeeting(compiled, nodeRanks);
     return compiled;
 }
 

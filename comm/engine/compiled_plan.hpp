@@ -35,7 +35,13 @@ struct CompiledPlan {
     std::vector<int> first;                ///< steps that depend on nothing
     std::vector<std::uint32_t> signalsTo;  ///< per position of my node
     std::vector<std::uint32_t> waitsOn;    ///< per position of my node
+    std::vector<int> positionOf;           ///< of each rank in my node, -1 elsewhere
     bool usesMessages = false;
+    /// The signal of a plan that meets all of its node once, and needs no place of its own for
+    /// what it shows there (Plan::sharedOutlivesCall), or shows nothing; -1: other plans.
+    int meetsAt = -1;
+
+    bool meetsOnce() const { return meetsAt >= 0; }
 
     /// `positionInNode[rank]`: place among my node's ranks, -1 elsewhere.
     static CompiledPlan of(Plan plan, const std::vector<int>& positionInNode, int nodeRanks);

@@ -18,7 +18,9 @@ inline constexpr int kMaxWindow = 4;
 inline constexpr std::uint64_t kNotMapped = ~std::uint64_t{0};
 
 /// What one rank tells its node peers about one call. Written by its rank before `sequence`, read
-/// by peers after.
+/// by peers after. In a call that meets once (Meeting) the lane's inline area begins where the
+/// offsets are, which it does not need: a few numbers then travel in the line that says that they
+/// are there.
 struct alignas(128) CallSlot {
     std::atomic<std::uint64_t> sequence{
         0};  ///< of the call + 1; release, pairs with the peers' acquire
@@ -26,6 +28,8 @@ struct alignas(128) CallSlot {
     std::uint64_t inputOffset = kNotMapped;
     std::uint64_t outputOffset = kNotMapped;
     std::uint64_t sharedOffset = kNotMapped;
+
+    std::byte* inlineArea() { return reinterpret_cast<std::byte*>(&inputOffset); }
 };
 
 /// Counters that rise with each signal to one peer: one line per writer and reader and lane.
@@ -34,28 +38,34 @@ struct alignas(128) SignalLine {
 };
 
 /// A rank's page of one communicator, in its arena: only its rank writes it, its node peers map and
-/// read it. Layout: ControlBlock, then one SignalLine for each position of the node, then the
-/// inline area of each lane.
+/// read it. Layout: ControlBlock, then one SignalLine for each position of the node, then each
+/// lane's slot with its inline area.
 struct alignas(128) ControlBlock {
     std::atomic<std::uint64_t> finished{0};  ///< all calls below this number are done here
     /// That its rank was last seen on: a hint for those who wait. On a line of its own, since they
     /// look at it in every call.
     alignas(128) std::atomic<int> cpu{-1};
-    CallSlot slots[kLanes];
 
+    /// From one lane's slot to the next one's.
+    static std::size_t laneBytes(std::size_t inlineBytes) {
+        return (sizeof(CallSlot) + inlineBytes + alignof(CallSlot) - 1) / alignof(CallSlot) *
+               alignof(CallSlot);
+    }
     static std::size_t bytes(int nodeRanks, std::size_t inlineBytes) {
         return sizeof(ControlBlock) + static_cast<std::size_t>(nodeRanks) * sizeof(SignalLine) +
-               kLanes * inlineBytes;
+               kLanes * laneBytes(inlineBytes);
     }
     SignalLine& line(int position) { return reinterpret_cast<SignalLine*>(this + 1)[position]; }
-    std::byte* inlineArea(int nodeRanks, std::size_t inlineBytes, int lane) {
-        return reinterpret_cast<std::byte*>(&line(nodeRanks)) +
-               static_cast<std::size_t>(lane) * inlineBytes;
+    CallSlot& slot(int nodeRanks, std::size_t inlineBytes, int lane) {
+        auto* const lanes = reinterpret_cast<std::byte*>(&line(nodeRanks));
+        return *reinterpret_cast<CallSlot*>(lanes + static_cast<std::size_t>(lane) *
+                                                        laneBytes(inlineBytes));
     }
 
-    static ControlBlock* construct(void* memory, int nodeRanks) {
+    static ControlBlock* construct(void* memory, int nodeRanks, std::size_t inlineBytes) {
         auto* block = new (memory) ControlBlock;
         for (int i = 0; i < nodeRanks; ++i) new (&block->line(i)) SignalLine;
+        for (int i = 0; i < kLanes; ++i) new (&block->slot(nodeRanks, inlineBytes, i)) CallSlot;
         return block;
     }
 };

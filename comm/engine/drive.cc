@@ -32,6 +32,11 @@ constexpr int kSharedFor = 500;
 // would cost as much, while a sleeper is woken into the middle of their time slice.
 constexpr Time kYieldBusy = std::chrono::microseconds(150);
 
+// While calls wait for their node's memory alone, a look is a few loads; transports and clocks get
+// theirs at every so many looks, and at least this often.
+constexpr int kLooksPerStep = 8;
+constexpr Time kStepEvery = std::chrono::microseconds(20);
+
 // After a blocking call the progress thread looks now and then for news by itself, unasked: so a
 // loop of blocking calls never has to mark itself asleep, and peers never pay a system call to wake
 // it. Quiet for kRestAfter: it truly sleeps.
@@ -134,7 +139,7 @@ bool Engine::drive(const std::function<bool()>& isOver, Time until, bool yieldsT
     while (!isOver()) {
         if (yieldsToCallers && (token_.isWanted() || isStopping_.load(std::memory_order_relaxed)))
             return false;
-        if (step()) {
+        if (isWorthAStep(quiet) && step()) {
             quiet = 0;
             continue;
         }
@@ -144,6 +149,13 @@ bool Engine::drive(const std::function<bool()>& isOver, Time until, bool yieldsT
         sleep(isOver, until);
     }
     return true;
+}
+
+bool Engine::isWorthAStep(int quiet) const {
+    if (quiet % kLooksPerStep == 0 || !submitted_.isEmpty()) return true;
+    if (lookedAt_ - steppedAt_ >= kStepEvery) return true;
+    return std::any_of(groups_.begin(), groups_.end(),
+                       [](const Membership* group) { return group->mayMove(); });
 }
 
 int Engine::looksBeforeYield() {
@@ -170,7 +182,8 @@ bool Engine::idle(int& quiet, Time until) {
     }
     ::sched_yield();
     const Time after = now();
-    const Time took = after - steppedAt_;  // with a step that found nothing: 0.2 us
+    const Time took = after - lookedAt_;  // with a look that found nothing: 0.2 us
+    lookedAt_ = after;
     sharedFor_ = took > kYieldAlone ? kSharedFor : std::max(sharedFor_ - 1, 0);
     // One more look before sleeping: what it computed may be what this rank waits for.
     if (took > kYieldBusy) quiet = looks + kYields;

@@ -95,7 +95,7 @@ bool Engine::step() {
         takeSubmitted();
         isNews = true;
     }
-    steppedAt_ = now();
+    lookedAt_ = steppedAt_ = now();
     for (const auto& transport : transports_) isNews |= transport->progress(steppedAt_) > 0;
     for (std::size_t i = 0; i < groups_.size(); ++i) {
         isNews |= groups_[i]->progress(steppedAt_);

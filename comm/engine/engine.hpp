@@ -137,6 +137,7 @@ private:
     void take();
     void release();
     bool drive(const std::function<bool()>& isOver, Time until, bool yieldsToCallers);
+    bool isWorthAStep(int quiet) const;
     bool idle(int& quiet, Time until);
     int looksBeforeYield();
     void sleep(const std::function<bool()>& isOver, Time until);
@@ -192,6 +193,7 @@ private:
     bool isProgressDriving_ = false;  ///< owner only: the progress thread has the token
     bool isClosed_ = false;           ///< owner only: after farewell()
     Time steppedAt_{0};               ///< owner only: when the last step began
+    Time lookedAt_{0};                ///< owner only: that, or when the last yield ended
     int sharedFor_ = 0;               ///< owner only: yields for which the core counts as shared
     Counters counters_;
     std::thread progress_;

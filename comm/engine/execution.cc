@@ -16,10 +16,6 @@ namespace {
 // speed.
 constexpr std::size_t kTurnBytes = std::size_t{2} << 20;
 
-// Calls of fewer bytes on the node wake their peers when a turn ends: no work in it takes longer
-// than a bell.
-constexpr std::size_t kBulkyBytes = std::size_t{64} << 10;
-
 std::size_t alignUp(std::size_t bytes, std::size_t alignment) {
     return (bytes + alignment - 1) / alignment * alignment;
 }
@@ -62,79 +58,6 @@ void Execution::end() {
     call_.reset();
 }
 
-Status Execution::enter() {
-    const PreparedPlans& prepared = *call_->prepared;
-    const auto& plans = prepared.byMapping;
-    const auto& any = plans[0] ? plans[0] : plans[1] ? plans[1] : plans[2];
-    const Extents whole(any->plan, *call_, 1);
-    const bool isInPlace = call_->input == call_->output && call_->input != nullptr;
-    const auto offset = [&](const std::byte* buffer, std::size_t bytes) {
-        return bytes == 0 ? 0 : group_.engine().mappedOffset(buffer, bytes);
-    };
-    if (plans[2] && (plans[2]->plan.inPlaceSafe || !isInPlace)) {
-        inputOffset_ = offset(call_->input, whole.inputBytes());
-        outputOffset_ = offset(call_->output, whole.outputBytes());
-    }
-    const bool isMapped = inputOffset_ != kNotMapped && outputOffset_ != kNotMapped;
-    if (!isMapped) inputOffset_ = outputOffset_ = kNotMapped;
-    const std::size_t footprint =
-        (whole.inputBytes() + whole.outputBytes()) * group_.nodeRanks().size();
-    isStreaming_ = footprint > group_.engine().cacheBytes();
-    isBulky_ = footprint > kBulkyBytes;
-
-    if (!prepared.dependsOnNode()) {
-        ISTHMUS_TRY(bind(plans[0] ? Mapping::kNone : plans[1] ? Mapping::kShared : Mapping::kAll));
-    } else if (!isMapped) {
-        ISTHMUS_TRY(bind(Mapping::kShared));  // no need to wait for anybody: all will stage
-    }
-    CallSlot& slot = group_.myBlock().slots[lane_];
-    slot.fingerprint = fingerprint_;
-    slot.inputOffset = inputOffset_;
-    slot.outputOffset = outputOffset_;
-    slot.sharedOffset = sharedBlock_.data != nullptr
-                            ? group_.engine().mappedOffset(shared_, sharedStride_ * window_)
-                            : kNotMapped;
-    slot.sequence.store(sequence_ + 1, std::memory_order_release);
-    group_.noteNews();
-    return {};
-}
-
-bool Execution::verifyPeers() {
-    bool isNews = false;
-    for (std::size_t i = 0; i < verified_.size() && unverified_ > 0; ++i) {
-        if (verified_[i]) continue;
-        const CallSlot& slot = group_.onNode(static_cast<int>(i)).block->slots[lane_];
-        if (slot.sequence.load(std::memory_order_acquire) != sequence_ + 1) continue;
-        if (slot.fingerprint != fingerprint_) {
-            group_.mismatch(*this, group_.nodeRanks()[i], slot.fingerprint);
-            return true;
-        }
-        verified_[i] = 1;
-        --unverified_;
-        isNews = true;
-    }
-    return isNews;
-}
-
-bool Execution::decideMapping() {
-    if (unverified_ > 0) return false;
-    bool allMapped = true;
-    for (const Rank rank : group_.nodeRanks()) {
-        allMapped &= group_.member(rank).block->slots[lane_].inputOffset != kNotMapped;
-    }
-    if (Status status = bind(allMapped ? Mapping::kAll : Mapping::kShared); !status.ok()) {
-        group_.fail(std::move(status));
-        return true;
-    }
-    if (sharedBlock_.data != nullptr) {
-        // I could have run directly and a peer could not: the slot is out already, so the offset
-        // follows it. Peers wait for my first signal before they look at it.
-        group_.myBlock().slots[lane_].sharedOffset =
-            group_.engine().mappedOffset(shared_, sharedStride_ * window_);
-    }
-    return true;
-}
-
 Status Execution::bind(Mapping mapping) {
     plan_ = call_->prepared->byMapping[static_cast<int>(mapping)];
     ISTHMUS_ASSERT(plan_ != nullptr);
@@ -159,32 +82,22 @@ Status Execution::bind(Mapping mapping) {
 
 Status Execution::grabScratch() {
     const Plan& plan = plan_->plan;
-    const auto layOut = [&](const std::vector<ChunkName>& slots, std::vector<std::size_t>& offsets,
-                            std::size_t alignment) {
+    const auto layOut = [&](const std::vector<ChunkName>& slots,
+                            std::vector<std::size_t>& offsets) {
         std::size_t bytes = 0;
         for (const ChunkName& like : slots) {
             offsets.push_back(bytes);
-            bytes = alignUp(bytes + extents_->scratchCapacity(like), alignment);
+            bytes = alignUp(bytes + extents_->scratchCapacity(like), 64);
         }
-        return alignUp(bytes, 64);
+        return bytes;
     };
-    scratchStride_ = layOut(plan.scratch, scratchOffsets_, 64);
-    if (plan.sharedOutlivesCall) {
-        sharedStride_ = layOut(plan.shared, sharedOffsets_, 8);
-        if (sharedStride_ * window_ > group_.inlineBytes()) {
-            return Status::internal("an inline call of " + std::to_string(sharedStride_) +
-                                    " bytes does not fit its lane of " +
-                                    std::to_string(group_.inlineBytes()));
-        }
-        shared_ = group_.inlineArea(group_.member(group_.me()), lane_);
-    } else {
-        sharedStride_ = layOut(plan.shared, sharedOffsets_, 64);
-        if (sharedStride_ > 0) {
-            const auto block = group_.engine().takeScratch(sharedStride_ * window_);
-            if (!block.ok()) return block.status();
-            sharedBlock_ = *block;
-            shared_ = sharedBlock_.data;
-        }
+    scratchStride_ = layOut(plan.scratch, scratchOffsets_);
+    sharedStride_ = layOut(plan.shared, sharedOffsets_);
+    if (sharedStride_ > 0) {
+        const auto block = group_.engine().takeScratch(sharedStride_ * window_);
+        if (!block.ok()) return block.status();
+        sharedBlock_ = *block;
+        shared_ = sharedBlock_.data;
     }
     if (scratchStride_ > 0) {
         const auto block = group_.engine().takeScratch(scratchStride_ * window_);
@@ -198,6 +111,12 @@ bool Execution::progress() {
     if (isStopped_ || isDone_) return takeLanded();
     bool isNews = verifyPeers();
     if (isStopped_) return true;
+    if (plan_ && plan_->meetsOnce()) {
+        if (unverified_ > 0) return isNews;
+        meeting_.after(*call_, {call_->input, call_->output, group_.inlineAreas(lane_)});
+        isDone_ = true;
+        return true;
+    }
     if (!plan_) {
         if (!decideMapping()) return isNews;
         isNews = true;

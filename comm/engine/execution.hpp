@@ -10,6 +10,7 @@
 #include "comm/engine/call.hpp"
 #include "comm/engine/control_block.hpp"
 #include "comm/engine/extents.hpp"
+#include "comm/engine/meeting.hpp"
 #include "comm/memory/scratch_pool.hpp"
 #include "comm/transport/transport.hpp"
 
@@ -60,6 +61,9 @@ public:
     /// Does what can be done now. True when anything happened.
     bool progress();
 
+    /// False when it waits for its node only, and nothing of what it waits for has come.
+    bool mayMove() const;
+
     bool isDone() const { return isDone_; }
     /// Posted messages that have not come back; the memory they use is theirs until then.
     int pendingOperations() const { return pending_; }
@@ -99,7 +103,10 @@ private:
         }
     };
 
+    Status enterMeeting(const std::shared_ptr<const CompiledPlan>& plan);
+    void publish();
     bool decideMapping();
+    bool hasEntered(int position) const;
     bool verifyPeers();
     Status bind(Mapping mapping);
     Status grabScratch();
@@ -158,11 +165,12 @@ private:
 
     ScratchPool::Block scratch_;  ///< private slots of all window slots
     ScratchPool::Block sharedBlock_;
-    std::byte* shared_ = nullptr;  ///< sharedBlock_, or my part of the lane's inline area
+    std::byte* shared_ = nullptr;  ///< of sharedBlock_
     std::size_t scratchStride_ = 0;
     std::size_t sharedStride_ = 0;
     std::vector<std::size_t> scratchOffsets_;
     std::vector<std::size_t> sharedOffsets_;
+    Meeting meeting_;               ///< of plans that meet once, which need nothing of the above
     ScratchPool::Block inputCopy_;  ///< of a call in place whose plan may not be
 
     int pending_ = 0;

@@ -24,7 +24,7 @@ MemoryPiece Execution::pieceOf(const SegmentRun& run, const Location& location,
     const Plan& plan = plan_->plan;
     const Member& owner = group_.member(location.rank);
     const bool isMine = location.rank == plan.me;
-    const CallSlot* slot = isMine ? nullptr : &owner.block->slots[lane_];
+    const CallSlot* slot = isMine ? nullptr : &group_.slotOf(owner.position, lane_);
     const std::size_t bytes = extents_->bytesIn(name, run.segment);
     switch (location.buffer) {
     case Buffer::kInput: {
@@ -39,9 +39,7 @@ MemoryPiece Execution::pieceOf(const SegmentRun& run, const Location& location,
         return {scratch_.data + scratchStride_ * slotOf(run) + scratchOffsets_[location.chunk],
                 bytes};
     case Buffer::kShared: {
-        std::byte* base = isMine                    ? shared_
-                          : plan.sharedOutlivesCall ? group_.inlineArea(owner, lane_)
-                                                    : owner.arena.base + slot->sharedOffset;
+        std::byte* base = isMine ? shared_ : owner.arena.base + slot->sharedOffset;
         return {base + sharedStride_ * slotOf(run) + sharedOffsets_[location.chunk], bytes};
     }
     }
@@ -215,6 +213,20 @@ std::size_t Execution::runReduce(SegmentRun& run, int index) {
         total += bytes * operands;
     }
     return total;
+}
+
+bool Execution::mayMove() const {
+    if (isStopped_ || isDone_ || !flying_.empty() || !landed_.empty()) return true;
+    for (std::size_t i = 0; i < verified_.size() && unverified_ > 0; ++i) {
+        if (!verified_[i] && hasEntered(static_cast<int>(i))) return true;
+    }
+    for (const SegmentRun& run : runs_) {
+        if (run.nextReady < run.ready.size()) return true;
+        for (const auto& waiting : run.waiting) {
+            if (isSatisfied(run, waiting)) return true;
+        }
+    }
+    return false;
 }
 
 Awaited Execution::place(int position, int cpu) const {

@@ -22,14 +22,17 @@ Membership::Membership(Engine& engine, MembershipConfig config)
     seen_.assign(raised_.size(), 0);
     finishedThere_.assign(nodeRanks_.size(), 0);
     bells_.assign(nodeRanks_.size(), 0);
+    for (int lane = 0; lane < kLanes; ++lane) {
+        for (const Rank rank : nodeRanks_) {
+            slots_.push_back(&member(rank).block->slot(static_cast<int>(nodeRanks_.size()),
+                                                       config_.inlineBytes, lane));
+            inlineAreas_.push_back(slots_.back()->inlineArea());
+        }
+    }
 }
 
 Membership::~Membership() {
     if (config_.block != nullptr) engine_.arena().free(config_.block);
-}
-
-std::byte* Membership::inlineArea(const Member& member, int lane) const {
-    return member.block->inlineArea(static_cast<int>(nodeRanks_.size()), config_.inlineBytes, lane);
 }
 
 std::uint64_t& Membership::raisedBase(int lane, int slot, int position) {
@@ -48,6 +51,13 @@ Awaited Membership::awaited(int cpu) {
     auto found = pointToPoint_.isIdle() ? Awaited::kNobody : Awaited::kUnknown;
     for (const auto& execution : active_) found = std::max(found, execution->awaited(cpu));
     return found;
+}
+
+bool Membership::mayMove() const {
+    if (isIdle()) return false;
+    if (!failure_.ok() || !queued_.empty() || !pointToPoint_.isIdle()) return true;
+    return std::any_of(active_.begin(), active_.end(),
+                       [](const auto& execution) { return execution->mayMove(); });
 }
 
 void Membership::noteNews() {

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -69,7 +70,13 @@ public:
     const Member& member(Rank rank) const { return config_.members[rank]; }
     const Member& onNode(int position) const { return config_.members[nodeRanks_[position]]; }
     ControlBlock& myBlock() { return *member(me()).block; }
-    std::byte* inlineArea(const Member& member, int lane) const;
+    CallSlot& slotOf(int position, int lane) const {
+        return *slots_[static_cast<std::size_t>(lane) * nodeRanks_.size() + position];
+    }
+    /// Of each position of my node.
+    std::span<std::byte* const> inlineAreas(int lane) const {
+        return std::span(inlineAreas_).subspan(lane * nodeRanks_.size(), nodeRanks_.size());
+    }
     std::size_t inlineBytes() const { return config_.inlineBytes; }
     std::uint64_t& raisedBase(int lane, int slot, int position);
     std::uint64_t& seenBase(int lane, int slot, int position);
@@ -86,6 +93,8 @@ public:
     bool progress(Time now);
     bool isIdle() const { return queued_.empty() && active_.empty() && pointToPoint_.isIdle(); }
     Time nextDeadline() const;
+    /// False when progress() would find that nothing has come; some loads from the node's memory.
+    bool mayMove() const;
     /// Where the ranks are that its calls wait for; also tells them where this one is.
     Awaited awaited(int cpu);
 
@@ -165,6 +174,8 @@ private:
     Engine& engine_;
     MembershipConfig config_;
     std::vector<Rank> nodeRanks_;
+    std::vector<CallSlot*> slots_;         ///< by lane, then position
+    std::vector<std::byte*> inlineAreas_;  ///< the same
     std::vector<std::uint64_t> raised_;
     std::vector<std::uint64_t> seen_;
     std::vector<std::uint64_t> finishedThere_;  ///< as last read from each node peer's block

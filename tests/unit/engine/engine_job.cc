@@ -64,7 +64,7 @@ void EngineJob::makeProcess(Rank rank) {
     const int nodeRanks = static_cast<int>(layout_.nodes[layout_.nodeOf(rank)].size());
     const auto memory = process.arena->allocate(ControlBlock::bytes(nodeRanks, kInlineBytes), 128);
     ASSERT_TRUE(memory.ok()) << memory.status().what();
-    process.block = ControlBlock::construct(*memory, nodeRanks);
+    process.block = ControlBlock::construct(*memory, nodeRanks, kInlineBytes);
 }
 
 Member EngineJob::memberOf(Rank me, Rank rank) {

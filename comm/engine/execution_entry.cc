@@ -1,0 +1,116 @@
+// How a call becomes known to the node, and how the node's ranks learn that all are in it.
+#include "comm/base/assert.hpp"
+#include "comm/engine/engine.hpp"
+#include "comm/engine/execution.hpp"
+#include "comm/engine/membership.hpp"
+
+namespace isthmus {
+
+namespace {
+
+// Calls of fewer bytes on the node wake their peers when a turn ends: no work in it takes longer
+// than a bell.
+constexpr std::size_t kBulkyBytes = std::size_t{64} << 10;
+
+}  // namespace
+
+Status Execution::enter() {
+    const PreparedPlans& prepared = *call_->prepared;
+    const auto& plans = prepared.byMapping;
+    const auto& any = plans[0] ? plans[0] : plans[1] ? plans[1] : plans[2];
+    if (any->meetsOnce()) return enterMeeting(any);
+    ISTHMUS_ASSERT(!any->plan.sharedOutlivesCall);
+    const Extents whole(any->plan, *call_, 1);
+    const bool isInPlace = call_->input == call_->output && call_->input != nullptr;
+    const auto offset = [&](const std::byte* buffer, std::size_t bytes) {
+        return bytes == 0 ? 0 : group_.engine().mappedOffset(buffer, bytes);
+    };
+    if (plans[2] && (plans[2]->plan.inPlaceSafe || !isInPlace)) {
+        inputOffset_ = offset(call_->input, whole.inputBytes());
+        outputOffset_ = offset(call_->output, whole.outputBytes());
+    }
+    const bool isMapped = inputOffset_ != kNotMapped && outputOffset_ != kNotMapped;
+    if (!isMapped) inputOffset_ = outputOffset_ = kNotMapped;
+    const std::size_t footprint =
+        (whole.inputBytes() + whole.outputBytes()) * group_.nodeRanks().size();
+    isStreaming_ = footprint > group_.engine().cacheBytes();
+    isBulky_ = footprint > kBulkyBytes;
+
+    if (!prepared.dependsOnNode()) {
+        ISTHMUS_TRY(bind(plans[0] ? Mapping::kNone : plans[1] ? Mapping::kShared : Mapping::kAll));
+    } else if (!isMapped) {
+        ISTHMUS_TRY(bind(Mapping::kShared));  // no need to wait for anybody: all will stage
+    }
+    CallSlot& slot = group_.slotOf(group_.myPosition(), lane_);
+    slot.inputOffset = inputOffset_;
+    slot.outputOffset = outputOffset_;
+    slot.sharedOffset = sharedBlock_.data != nullptr
+                            ? group_.engine().mappedOffset(shared_, sharedStride_ * window_)
+                            : kNotMapped;
+    publish();
+    return {};
+}
+
+// The slot that tells of the call also says that what it shows is there, so nothing is signalled.
+Status Execution::enterMeeting(const std::shared_ptr<const CompiledPlan>& plan) {
+    plan_ = plan;
+    isBulky_ = false;
+    meeting_.bind(plan_, *call_);
+    if (meeting_.sharedBytes() > group_.inlineBytes()) {
+        return Status::internal("an inline call of " + std::to_string(meeting_.sharedBytes()) +
+                                " bytes does not fit its lane of " +
+                                std::to_string(group_.inlineBytes()));
+    }
+    meeting_.before(*call_, {call_->input, call_->output, group_.inlineAreas(lane_)});
+    publish();
+    return {};
+}
+
+void Execution::publish() {
+    CallSlot& slot = group_.slotOf(group_.myPosition(), lane_);
+    slot.fingerprint = fingerprint_;
+    slot.sequence.store(sequence_ + 1, std::memory_order_release);
+    group_.noteNews();
+}
+
+bool Execution::hasEntered(int position) const {
+    // Acquire: pairs with publish().
+    return group_.slotOf(position, lane_).sequence.load(std::memory_order_acquire) == sequence_ + 1;
+}
+
+bool Execution::verifyPeers() {
+    bool isNews = false;
+    for (std::size_t i = 0; i < verified_.size() && unverified_ > 0; ++i) {
+        if (verified_[i]) continue;
+        if (!hasEntered(static_cast<int>(i))) continue;
+        const CallSlot& slot = group_.slotOf(static_cast<int>(i), lane_);
+        if (slot.fingerprint != fingerprint_) {
+            group_.mismatch(*this, group_.nodeRanks()[i], slot.fingerprint);
+            return true;
+        }
+        verified_[i] = 1;
+        --unverified_;
+        isNews = true;
+    }
+    return isNews;
+}
+
+bool Execution::decideMapping() {
+    if (unverified_ > 0) return false;
+    bool allMapped = true;
+    for (std::size_t i = 0; i < verified_.size(); ++i)
+        allMapped &= group_.slotOf(static_cast<int>(i), lane_).inputOffset != kNotMapped;
+    if (Status status = bind(allMapped ? Mapping::kAll : Mapping::kShared); !status.ok()) {
+        group_.fail(std::move(status));
+        return true;
+    }
+    if (sharedBlock_.data != nullptr) {
+        // I could have run directly and a peer could not: the slot is out already, so the offset
+        // follows it. Peers wait for my first signal before they look at it.
+        group_.slotOf(group_.myPosition(), lane_).sharedOffset =
+            group_.engine().mappedOffset(shared_, sharedStride_ * window_);
+    }
+    return true;
+}
+
+}  // namespace isthmus
