@@ -67,7 +67,7 @@ def wrong_arguments(world):
         [single],
         broadcast_options(size),
     )
-    refused(RuntimeError, "sparse", dist.all_reduce, torch.eye(3).to_sparse())
+    refused(NotImplementedError, "SparseCPU", dist.broadcast, torch.eye(3).to_sparse(), 0)
     refused(RuntimeError, "expanded", dist.all_reduce, torch.ones(1).expand(4))
     still_works(world)
 

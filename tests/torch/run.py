@@ -15,6 +15,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 MODULES = [
     "cases_collectives",
     "cases_edges",
+    "cases_sparse",
     "cases_errors",
     "cases_works",
     "cases_training",

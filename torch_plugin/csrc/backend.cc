@@ -55,7 +55,11 @@ Backend::WorkPtr Backend::endCoalescing() {
 }
 
 c10d::ErrorType Backend::getError() {
-    switch (communicator_->health().result) {
+    isthmusResult_t result = communicator_->health().result;
+    if (const auto lane = laneIfAny(); lane && result == isthmusSuccess) {
+        result = lane->communicator()->health().result;
+    }
+    switch (result) {
     case isthmusSuccess:
         return c10d::ErrorType::SUCCESS;
     case isthmusTimeout:
@@ -70,10 +74,14 @@ c10d::ErrorType Backend::getError() {
 
 void Backend::abort() {
     communicator_->abort();
+    if (const auto lane = laneIfAny()) lane->communicator()->abort();
 }
 
 void Backend::shutdown() {
+    const auto lane = laneIfAny();
+    const Outcome ofLane = lane ? lane->close() : Outcome{};
     throwUnlessOk(communicator_->close(), "destroy_process_group");
+    throwUnlessOk(ofLane, "destroy_process_group");
 }
 
 bool Backend::supportsTensorAlloc(c10::DeviceIndex deviceIndex) {
@@ -99,12 +107,32 @@ Call Backend::begin(const char* title, c10d::OpType type, milliseconds timeout, 
 
 Backend::WorkPtr Backend::issue(Call call) {
     if (!c10d::isP2POp(call.type)) call.sequence = sequence_.fetch_add(1) + 1;
-    WorkPtr work = Work::issue(rank_, std::move(call), communicator_);
+    return issued(Work::issue(rank_, std::move(call), communicator_));
+}
+
+Backend::WorkPtr Backend::issueOnLane(Call call) {
+    call.sequence = sequence_.fetch_add(1) + 1;
+    return issued(Work::issueOn(*lane(), rank_, std::move(call)));
+}
+
+Backend::WorkPtr Backend::issued(WorkPtr work) {
     if (isCoalescing_.load()) {
         const std::lock_guard lock(coalescedMutex_);
         coalesced_.push_back(work);
     }
     return work;
+}
+
+std::shared_ptr<Lane> Backend::lane() {
+    const std::lock_guard lock(laneMutex_);
+    throwUnlessOk(communicator_->health(), "all_reduce");
+    if (!lane_) lane_ = Lane::make(store_, rank_, size_, settings_);
+    return lane_;
+}
+
+std::shared_ptr<Lane> Backend::laneIfAny() const {
+    const std::lock_guard lock(laneMutex_);
+    return lane_;
 }
 
 Backend::WorkPtr Backend::batch(c10d::OpType type, std::vector<WorkPtr> parts) {

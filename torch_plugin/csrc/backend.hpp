@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "torch_plugin/csrc/communicator.hpp"
+#include "torch_plugin/csrc/lane.hpp"
 #include "torch_plugin/csrc/tensor_view.hpp"
 #include "torch_plugin/csrc/torch_compat.hpp"
 #include "torch_plugin/csrc/work.hpp"
@@ -95,6 +96,11 @@ private:
     Call begin(const char* title, c10d::OpType type, std::chrono::milliseconds timeout,
                bool isAsync);
     WorkPtr issue(Call call);
+    /// For calls whose `start` blocks and makes several calls of the library.
+    WorkPtr issueOnLane(Call call);
+    WorkPtr issued(WorkPtr work);
+    std::shared_ptr<Lane> lane();
+    std::shared_ptr<Lane> laneIfAny() const;
     WorkPtr batch(c10d::OpType type, std::vector<WorkPtr> parts);
     WorkPtr receive(const char* title, const at::Tensor& tensor, int peer, int tag);
     std::chrono::milliseconds limitOf(std::chrono::milliseconds asked) const;
@@ -108,6 +114,8 @@ private:
     const std::shared_ptr<Communicator> communicator_;
     std::atomic<std::uint64_t> sequence_{0};
     std::uint64_t monitoredBarriers_ = 0;
+    mutable std::mutex laneMutex_;
+    std::shared_ptr<Lane> lane_;  ///< made when a call first needs it
     std::atomic<bool> isCoalescing_{false};
     std::mutex coalescedMutex_;
     std::vector<WorkPtr> coalesced_;

@@ -79,6 +79,10 @@ Outcome Communicator::close() {
     return flushed;
 }
 
+void Communicator::drain() const {
+    if (!isForkedChild()) waitForWorks(Clock::now() + timeout_);
+}
+
 void Communicator::waitForWorks(Clock::time_point deadline) const {
     // The end of a group is no hot path: a millisecond is below what a person sees.
     while (inFlight_.load() > 0 && Clock::now() < deadline) {

@@ -42,6 +42,8 @@ public:
     void beganCall() { inFlight_.fetch_add(1); }
     void endedCall() { inFlight_.fetch_sub(1); }
 
+    /// Waits until no work is unfinished, at most the group's timeout.
+    void drain() const;
     /// Lets calls in flight end (within the group's timeout), then frees the communicator. Bad when
     /// some of them failed meanwhile. Nothing happens the second time.
     Outcome close();

@@ -16,6 +16,7 @@ at::Tensor operandOf(const at::Tensor& dense, const Reduction& how) {
 
 Backend::WorkPtr Backend::allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) {
     TORCH_CHECK(tensors.size() == 1, "isthmus: all_reduce takes one tensor, got ", tensors.size());
+    if (tensors[0].layout() == at::kSparse) return allreduce_sparse(tensors, options);
     Call call = begin("isthmus:all_reduce", c10d::OpType::ALLREDUCE, options);
     const DenseView view(tensors[0], DenseView::Use::kReadWrite, call.operation());
     const Reduction how = reductionOf(tensors[0].scalar_type(), options.reduceOp, call.operation());
@@ -29,14 +30,6 @@ Backend::WorkPtr Backend::allreduce(Tensors& tensors, const c10d::AllreduceOptio
     };
     if (view.isCopy()) call.writeBack = [view] { view.writeBack(); };
     return issue(std::move(call));
-}
-
-Backend::WorkPtr Backend::allreduce_sparse(Tensors& /*tensors*/,
-                                           const c10d::AllreduceOptions& /*options*/) {
-    TORCH_CHECK(
-        false,
-        "isthmus: all_reduce does not support sparse tensors; call to_dense() first or use a "
-        "gloo group for sparse gradients");
 }
 
 Backend::WorkPtr Backend::allreduce_coalesced(Tensors& tensors,

@@ -61,6 +61,31 @@ void Work::runInCaller() {
     rethrow();
 }
 
+c10::intrusive_ptr<Work> Work::issueOn(Lane& lane, int rank, Call call) {
+    const bool waitsAtOnce = std::exchange(call.runsInCaller, false);
+    auto work = c10::make_intrusive<Work>(rank, std::move(call), lane.communicator());
+    work->communicator_->beganCall();
+    lane.post(work);
+    if (waitsAtOnce) work->wait(kNoTimeout);
+    return work;
+}
+
+void Work::runOnLane(c10::intrusive_ptr<Work> work) noexcept {
+    const isthmusCallOptions_t options = optionsOf(work->call_);
+    try {
+        work->settle(work->communicator_->with(
+            [&](isthmusComm_t handle) { return work->call_.start(handle, &options, nullptr); }));
+    } catch (const c10::ValueError& error) {
+        work->settle({isthmusInvalidArgument, error.what_without_backtrace()});
+    } catch (const c10::Error& error) {
+        work->settle({isthmusInternalError, error.what_without_backtrace()});
+    } catch (const std::exception& error) {
+        work->settle({isthmusInternalError, error.what()});
+    }
+    Work* const self = work.get();
+    Executor::instance().post(std::move(work), self);
+}
+
 void Work::startAsync() {
     const isthmusCallOptions_t options = optionsOf(call_);
     isthmusRequest_t request = nullptr;

@@ -10,6 +10,7 @@
 
 #include "torch_plugin/csrc/communicator.hpp"
 #include "torch_plugin/csrc/executor.hpp"
+#include "torch_plugin/csrc/lane.hpp"
 #include "torch_plugin/csrc/torch_compat.hpp"
 
 namespace isthmus::glue {
@@ -45,6 +46,12 @@ public:
     /// or, run in the caller, failed.
     static c10::intrusive_ptr<Work> issue(int rank, Call call,
                                           std::shared_ptr<Communicator> communicator);
+
+    /// Issues a call whose `start` blocks and may make several calls of the library; `lane` runs
+    /// it.
+    static c10::intrusive_ptr<Work> issueOn(Lane& lane, int rank, Call call);
+    /// The body of such a call, on the lane's thread; the executor does the rest. Throws nothing.
+    static void runOnLane(c10::intrusive_ptr<Work> work) noexcept;
 
     bool wait(std::chrono::milliseconds timeout) override;
     int sourceRank() const override;
