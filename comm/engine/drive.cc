@@ -32,8 +32,8 @@ constexpr int kSharedFor = 500;
 // would cost as much, while a sleeper is woken into the middle of their time slice.
 constexpr Time kYieldBusy = std::chrono::microseconds(150);
 
-// While calls wait for their node's memory alone, a look is a few loads; transports and clocks get
-// theirs at every so many looks, and at least this often.
+// While calls need their node's memory alone, a look is a few loads; transports get theirs at every
+// so many looks, and at least this often.
 constexpr int kLooksPerStep = 8;
 constexpr Time kStepEvery = std::chrono::microseconds(20);
 
@@ -139,7 +139,7 @@ bool Engine::drive(const std::function<bool()>& isOver, Time until, bool yieldsT
     while (!isOver()) {
         if (yieldsToCallers && (token_.isWanted() || isStopping_.load(std::memory_order_relaxed)))
             return false;
-        if (isWorthAStep(quiet) && step()) {
+        if (look(quiet)) {
             quiet = 0;
             continue;
         }
@@ -151,11 +151,15 @@ bool Engine::drive(const std::function<bool()>& isOver, Time until, bool yieldsT
     return true;
 }
 
-bool Engine::isWorthAStep(int quiet) const {
-    if (quiet % kLooksPerStep == 0 || !submitted_.isEmpty()) return true;
-    if (lookedAt_ - steppedAt_ >= kStepEvery) return true;
-    return std::any_of(groups_.begin(), groups_.end(),
-                       [](const Membership* group) { return group->mayMove(); });
+// A step, or what of it can bring news.
+bool Engine::look(int quiet) {
+    const bool isDue = quiet > 0 && quiet % kLooksPerStep == 0;
+    if (quiet == 0) lookedAt_ = now();
+    if (isDue || lookedAt_ - steppedAt_ >= kStepEvery || !submitted_.isEmpty()) return step();
+    const bool needsTransports =
+        std::any_of(groups_.begin(), groups_.end(),
+                    [](const Membership* group) { return group->waitsForMessages(); });
+    return needsTransports ? step() : moveGroups();
 }
 
 int Engine::looksBeforeYield() {
@@ -219,6 +223,7 @@ void Engine::sleep(const std::function<bool()>& isOver, Time until) {
             const Time next = std::min(nextEvent(), until);
             ++counters_.sleeps;
             sleepSet_.wait(next == Time::max() ? std::chrono::hours(1) : next - now());
+            steppedAt_ = Time{0};  // transports may have woken us: theirs is the next look
         }
         disarm();
     }

@@ -97,11 +97,18 @@ bool Engine::step() {
     }
     lookedAt_ = steppedAt_ = now();
     for (const auto& transport : transports_) isNews |= transport->progress(steppedAt_) > 0;
+    isNews |= moveGroups();
+    if (!leaving_.empty()) forget();
+    return isNews;
+}
+
+bool Engine::moveGroups() {
+    bool isNews = false;
     for (std::size_t i = 0; i < groups_.size(); ++i) {
-        isNews |= groups_[i]->progress(steppedAt_);
+        if (!groups_[i]->mayMove() && lookedAt_ != steppedAt_) continue;
+        isNews |= groups_[i]->progress(lookedAt_);
         groups_[i]->refreshIdle();
     }
-    if (!leaving_.empty()) forget();
     return isNews;
 }
 

@@ -137,7 +137,8 @@ private:
     void take();
     void release();
     bool drive(const std::function<bool()>& isOver, Time until, bool yieldsToCallers);
-    bool isWorthAStep(int quiet) const;
+    bool look(int quiet);
+    bool moveGroups();
     bool idle(int& quiet, Time until);
     int looksBeforeYield();
     void sleep(const std::function<bool()>& isOver, Time until);

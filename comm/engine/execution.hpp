@@ -63,6 +63,7 @@ public:
 
     /// False when it waits for its node only, and nothing of what it waits for has come.
     bool mayMove() const;
+    bool waitsForMessages() const { return !flying_.empty(); }
 
     bool isDone() const { return isDone_; }
     /// Posted messages that have not come back; the memory they use is theirs until then.

@@ -60,6 +60,12 @@ bool Membership::mayMove() const {
                        [](const auto& execution) { return execution->mayMove(); });
 }
 
+bool Membership::waitsForMessages() const {
+    return !pointToPoint_.isIdle() ||
+           std::any_of(active_.begin(), active_.end(),
+                       [](const auto& execution) { return execution->waitsForMessages(); });
+}
+
 void Membership::noteNews() {
     std::fill(bells_.begin(), bells_.end(), 1);
     hasBells_ = true;

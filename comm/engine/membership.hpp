@@ -95,6 +95,8 @@ public:
     Time nextDeadline() const;
     /// False when progress() would find that nothing has come; some loads from the node's memory.
     bool mayMove() const;
+    /// True when only transports can bring what some of its calls wait for.
+    bool waitsForMessages() const;
     /// Where the ranks are that its calls wait for; also tells them where this one is.
     Awaited awaited(int cpu);
 
