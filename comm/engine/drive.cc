@@ -32,6 +32,12 @@ constexpr int kSharedFor = 500;
 // would cost as much, while a sleeper is woken into the middle of their time slice.
 constexpr Time kYieldBusy = std::chrono::microseconds(150);
 
+// No rank's turn takes as long (Execution, kTurnBytes): it was somebody who has nothing to do with
+// us (data loaders, another job), and yields would cost a time slice each. A sleeper's wake-up
+// takes the processor away from them, so the next waits sleep at once.
+constexpr Time kYieldLost = std::chrono::milliseconds(1);
+constexpr int kLostFor = 200;
+
 // While calls need their node's memory alone, a look is a few loads; transports get theirs at every
 // so many looks, and at least this often.
 constexpr int kLooksPerStep = 8;
@@ -180,7 +186,8 @@ bool Engine::idle(int& quiet, Time until) {
         _mm_pause();
         return true;
     }
-    if (quiet >= looks + kYields) {
+    if (quiet >= looks + kYields || lostFor_ > 0) {
+        lostFor_ = std::max(lostFor_ - 1, 0);
         quiet = 0;
         return false;
     }
@@ -189,6 +196,7 @@ bool Engine::idle(int& quiet, Time until) {
     const Time took = after - lookedAt_;  // with a look that found nothing: 0.2 us
     lookedAt_ = after;
     sharedFor_ = took > kYieldAlone ? kSharedFor : std::max(sharedFor_ - 1, 0);
+    if (took > kYieldLost) lostFor_ = kLostFor;
     // One more look before sleeping: what it computed may be what this rank waits for.
     if (took > kYieldBusy) quiet = looks + kYields;
     return after < until;

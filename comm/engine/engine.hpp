@@ -196,6 +196,7 @@ private:
     Time steppedAt_{0};               ///< owner only: when the last step began
     Time lookedAt_{0};                ///< owner only: that, or when the last yield ended
     int sharedFor_ = 0;               ///< owner only: yields for which the core counts as shared
+    int lostFor_ = 0;                 ///< owner only: waits that sleep at once
     Counters counters_;
     std::thread progress_;
 };

@@ -50,8 +50,9 @@ TEST(Select, CutsLargeCallsIntoSegments) {
     EXPECT_EQ(chosen(Collective::kAllReduce, kMegabyte / 4, equalNodes(2, 2)).segments, 1);
     EXPECT_EQ(chosen(Collective::kAllReduce, kMegabyte / 4, oneNode(4)).segments, 1);
     EXPECT_EQ(chosen(Collective::kAllReduce, kMegabyte + 1, oneNode(4)).segments, 5);
+    EXPECT_EQ(chosen(Collective::kAllReduce, 3 * kMegabyte, oneNode(4)).segments, 8);
     const Selection near = chosen(Collective::kAllReduce, 64 * kMegabyte, oneNode(4));
-    EXPECT_EQ(near.segments, 256);
+    EXPECT_EQ(near.segments, 128);
     EXPECT_EQ(near.segmentsWhenMapped, 1);
     EXPECT_EQ(chosen(Collective::kBarrier, 0, equalNodes(2, 2)).segments, 1);
 }
