@@ -1,6 +1,8 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <fstream>
+#include <iterator>
 #include <memory>
 
 #include "comm/base/knobs.hpp"
@@ -8,6 +10,7 @@
 #include "comm/plan/print.hpp"
 #include "tools/cli/bench_shape.hpp"
 #include "tools/cli/exit_code.hpp"
+#include "tools/cli/explain_measured.hpp"
 #include "tools/cli/explain_report.hpp"
 #include "tools/cli/node_spec.hpp"
 #include "tools/cli/subcommands.hpp"
@@ -30,6 +33,7 @@ struct ExplainOptions {
     bool roundsOnce = false;
     bool isJson = false;
     bool isDot = false;
+    std::string measured;
 };
 
 Result<ExplainQuestion> questionOf(const ExplainOptions& options) {
@@ -71,7 +75,41 @@ Result<ExplainQuestion> questionOf(const ExplainOptions& options) {
     return question;
 }
 
+Result<Measurement> readMeasurement(const ExplainOptions& options) {
+    std::ifstream file(options.measured);
+    if (!file) return Status::invalidArgument("--measured: cannot read " + options.measured);
+    Result<Measurement> measurement =
+        measurementOf(std::string(std::istreambuf_iterator<char>(file), {}));
+    if (!measurement.ok()) return measurement.status().within(options.measured);
+    const Result<Collective> measured = collectiveNamed(measurement->collective);
+    if (!measured.ok()) return measured.status().within(options.measured);
+    if (options.collective.empty()) return measurement;
+    const Result<Collective> asked = collectiveNamed(options.collective);
+    if (!asked.ok()) return asked.status();
+    if (*asked == *measured) return measurement;
+    return Status::invalidArgument(options.measured + " holds " + measurement->collective +
+                                   ", asked for is " + options.collective);
+}
+
+int explainMeasured(ExplainOptions options) {
+    const Result<Measurement> measurement = readMeasurement(options);
+    if (!measurement.ok()) return report("explain", measurement.status());
+    options.collective = measurement->collective;
+    Result<ExplainQuestion> question = questionOf(options);
+    if (!question.ok()) return report("explain", question.status());
+    const Result<std::vector<Comparison>> all = compare(*measurement, std::move(*question));
+    if (!all.ok()) return report("explain", all.status());
+    fmt::print("{}", options.isJson ? comparisonJson(*measurement, *all)
+                                    : comparisonText(*measurement, *all));
+    return asInt(ExitCode::kOk);
+}
+
 int explain(const ExplainOptions& options) {
+    if (!options.measured.empty()) return explainMeasured(options);
+    if (options.collective.empty()) {
+        return report("explain",
+                      Status::invalidArgument("a collective is wanted, or --measured FILE"));
+    }
     const Result<ExplainQuestion> question = questionOf(options);
     if (!question.ok()) return report("explain", question.status());
     const Result<ExplainAnswer> answer = answerOf(*question);
@@ -93,8 +131,7 @@ void addExplain(CLI::App& app, Action& chosen) {
     auto options = std::make_shared<ExplainOptions>();
     sub->add_option("collective", options->collective,
                     "all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, reduce, "
-                    "gather, scatter, barrier")
-        ->required();
+                    "gather, scatter, barrier");
     sub->add_option("--bytes", options->bytes, "the whole operand, as nccl-tests counts: 25M")
         ->capture_default_str();
     sub->add_option("--nodes", options->nodes, "2x2, 3+2+1")->capture_default_str();
@@ -109,8 +146,14 @@ void addExplain(CLI::App& app, Action& chosen) {
                   "a sum whose bits depend on nothing (ISTHMUS_DETERMINISTIC)");
     sub->add_flag("--one-rounding", options->roundsOnce,
                   "a 16-bit sum that travels as f32 (ISTHMUS_ONE_ROUNDING)");
+    CLI::Option* measured =
+        sub->add_option("--measured", options->measured,
+                        "a file of bench --format json: predicted and measured side by side");
+    for (const char* own : {"--bytes", "--nodes", "--order", "--type", "--root", "--malloc"})
+        measured->excludes(own);  // the file says it
     sub->add_flag("--json", options->isJson, "print JSON");
-    sub->add_flag("--dot", options->isDot, "print the chosen plans for Graphviz");
+    sub->add_flag("--dot", options->isDot, "print the chosen plans for Graphviz")
+        ->excludes(measured);
     sub->callback([options, &chosen] { chosen = [options] { return explain(*options); }; });
 }
 
