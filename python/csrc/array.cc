@@ -2,6 +2,7 @@
 
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
+#include <isthmus/types.hpp>
 
 #include <cstring>
 #include <optional>
@@ -149,6 +150,10 @@ const char* nameOf(isthmusDataType_t type) {
         if (each.type == type) return each.name;
     }
     return "unknown";
+}
+
+std::size_t widthOf(isthmusDataType_t type) {
+    return bytesOf(static_cast<DataType>(type));
 }
 
 Array Array::toRead(nb::handle object, const char* what) {

@@ -10,6 +10,8 @@ namespace isthmus::python {
 namespace nb = nanobind;
 
 const char* nameOf(isthmusDataType_t type);
+/// Bytes of an element.
+std::size_t widthOf(isthmusDataType_t type);
 
 /// Memory of somebody's array, kept alive and in its place while this lives. Python's lock is
 /// needed to make one and to let it go.

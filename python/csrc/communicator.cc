@@ -49,7 +49,7 @@ isthmusComm_t Communicator::handle() const {
 
 std::shared_ptr<Pending> Communicator::start(const Wishes& wishes, std::vector<Array> arrays,
                                              const StartCall& begin) {
-    const isthmusComm_t comm = handle();
+    handle();
     forgetDone();
     isthmusCallOptions_t options = ISTHMUS_CALL_OPTIONS_INITIALIZER;
     options.timeout_ms = millisecondsOf(wishes.timeout);
@@ -57,21 +57,30 @@ std::shared_ptr<Pending> Communicator::start(const Wishes& wishes, std::vector<A
     options.name = wishes.name ? wishes.name->c_str() : nullptr;
     options.algorithm = wishes.algorithm ? wishes.algorithm->c_str() : nullptr;
     options.persistent = wishes.isPersistent ? 1 : 0;
+    options.deterministic = wishes.isDeterministic ? 1 : 0;
+    options.oneRounding = wishes.roundsOnce ? 1 : 0;
     auto pending = std::make_shared<Pending>(std::move(arrays));
-    // Before the start: a request that is on its way must be waited for by whoever closes.
+    // A request that is on its way must be waited for by whoever closes.
+    use([&](isthmusComm_t comm) {
+        return begin(comm, &options, pending->request(), pending->source());
+    });
+    pending->begun(wishes.isPersistent);
+    pending_.push_back(pending);
+    return pending;
+}
+
+void Communicator::use(const std::function<isthmusResult_t(isthmusComm_t)>& call) {
+    const isthmusComm_t comm = handle();
     ++starting_;
     isthmusResult_t result = isthmusSuccess;
     std::string text;
     {
         const nb::gil_scoped_release released;
-        result = begin(comm, &options, pending->request(), pending->source());
+        result = call(comm);
         if (result != isthmusSuccess) text = isthmusGetLastError(nullptr);
     }
     --starting_;
     if (result != isthmusSuccess) raise(result, text);
-    pending->begun(wishes.isPersistent);
-    pending_.push_back(pending);
-    return pending;
 }
 
 void Communicator::forgetDone() {
@@ -101,11 +110,12 @@ void Communicator::close() {
     const auto inFlight = pending_;
     for (const auto& each : inFlight) each->wait(std::nullopt);
     if (comm_ == nullptr) return;  // another thread closed it meanwhile
+    checkReductions();
     check(destroy());
 }
 
 void Communicator::abort() {
-    check(isthmusCommAbort(handle()));
+    use(&isthmusCommAbort);
 }
 
 void Communicator::leave(Milliseconds grace) noexcept {
@@ -117,11 +127,15 @@ void Communicator::leave(Milliseconds grace) noexcept {
         return areDone;
     };
     if (!settleAll(grace)) {
-        isthmusCommAbort(comm_);
+        {
+            const nb::gil_scoped_release released;
+            isthmusCommAbort(comm_);
+        }
         // What still is not over keeps its memory, and the communicator, until the process ends.
         if (!settleAll(kAbortGrace)) {
             comm_ = nullptr;
             for (const auto& each : inFlight) new std::shared_ptr<Pending>(each);
+            static_cast<void>(std::exchange(reductions_, std::make_unique<Reductions>()).release());
             return;
         }
     }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "python/csrc/operations.hpp"
 #include "python/csrc/pending.hpp"
 
 namespace isthmus::python {
@@ -20,6 +21,8 @@ struct Wishes {
     std::optional<std::string> name;
     std::optional<std::string> algorithm;
     bool isPersistent = false;
+    bool isDeterministic = false;
+    bool roundsOnce = false;
 };
 
 /// Milliseconds for the library: at least one, so that a short time is not taken for none.
@@ -48,6 +51,14 @@ public:
     std::shared_ptr<Pending> start(const Wishes& wishes, std::vector<Array> arrays,
                                    const StartCall& begin);
 
+    /// A call of the library that is over when it returns. Python's lock is released meanwhile: the
+    /// library may be inside a function of Python, which wants it.
+    void use(const std::function<isthmusResult_t(isthmusComm_t)>& call);
+
+    Reductions& reductions() { return *reductions_; }
+    /// Raises what a reduction of the program has raised.
+    void checkReductions() { reductions_->check(*this); }
+
     /// Waits for the calls in flight, then leaves. Raises what the library says, or what a signal
     /// raises: then it stays open.
     void close();
@@ -64,6 +75,7 @@ private:
     int ranks_ = 0;
     int starting_ = 0;  ///< threads that are inside the library with comm_
     std::vector<std::shared_ptr<Pending>> pending_;
+    std::unique_ptr<Reductions> reductions_ = std::make_unique<Reductions>();
 };
 
 /// Leaves every communicator; registered to run before Python ends.

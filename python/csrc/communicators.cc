@@ -134,37 +134,36 @@ nb::object split(Communicator& self, int color, int key, std::optional<std::stri
 void leaveBlock(Communicator& self, nb::handle type, nb::handle, nb::handle) {
     if (type.is_none()) return self.close();
     // The others learn of it at once instead of at their deadlines.
-    if (!self.isClosed()) isthmusCommAbort(self.handle());
+    if (!self.isClosed()) {
+        const isthmusComm_t comm = self.handle();
+        const nb::gil_scoped_release released;
+        isthmusCommAbort(comm);
+    }
     self.leave(Milliseconds(0));
 }
 
 std::vector<int> nodes(Communicator& self) {
     std::vector<int> all(static_cast<std::size_t>(self.ranks()));
-    check(isthmusCommNodes(self.handle(), all.data()));
+    self.use([&](isthmusComm_t comm) { return isthmusCommNodes(comm, all.data()); });
     return all;
-}
-
-int premulSum(Communicator& self, nb::handle scalar) {
-    const Array value = Array::toRead(scalar, "premul_sum: scalar");
-    if (value.elements() != 1)
-        refuse("premul_sum: the scalar has one element, of the arrays' type");
-    isthmusRedOp_t op = isthmusSum;
-    check(isthmusRedOpCreatePreMulSum(&op, value.data(), value.type(), isthmusScalarHostImmediate,
-                                      self.handle()));
-    return static_cast<int>(op);
 }
 
 nb::object asyncError(Communicator& self) {
     isthmusResult_t result = isthmusSuccess;
-    check(isthmusCommGetAsyncError(self.handle(), &result));
+    std::string text;
+    self.use([&](isthmusComm_t comm) {
+        const isthmusResult_t asked = isthmusCommGetAsyncError(comm, &result);
+        text = isthmusGetLastError(nullptr);
+        return asked;
+    });
     if (result == isthmusSuccess) return nb::none();
-    return nb::make_tuple(result, isthmusGetLastError(nullptr));
+    return nb::make_tuple(result, text);
 }
 
 nb::dict wireCounters(Communicator& self) {
     isthmusWireCounters_t counters = {};
     counters.size = sizeof(counters);
-    check(isthmusWireCounters(self.handle(), &counters));
+    self.use([&](isthmusComm_t comm) { return isthmusWireCounters(comm, &counters); });
     nb::dict all;
     all["sent_payload"] = counters.sent_payload;
     all["received_payload"] = counters.received_payload;
@@ -175,7 +174,7 @@ nb::dict wireCounters(Communicator& self) {
 
 int eventFd(Communicator& self) {
     int descriptor = -1;
-    check(isthmusEventFd(self.handle(), &descriptor));
+    self.use([&](isthmusComm_t comm) { return isthmusEventFd(comm, &descriptor); });
     return descriptor;
 }
 
@@ -213,21 +212,14 @@ void defineCommunicators(nb::module_& module) {
              "Bytes that this process sent to and received from other nodes.");
     type.def("event_fd", &eventFd, "A descriptor that is readable when a call may have finished.");
     type.def(
-        "progress", [](Communicator& self) { check(isthmusProgress(self.handle())); },
+        "progress", [](Communicator& self) { self.use(&isthmusProgress); },
         "Moves everything forward once; for event loops.");
-    type.def("premul_sum", &premulSum, nb::arg("scalar"),
-             "An `op` that sums what each rank multiplied by its own scalar (an array of one "
-             "element); of this communicator, until free_op().");
-    type.def(
-        "free_op",
-        [](Communicator& self, int op) {
-            check(isthmusRedOpDestroy(static_cast<isthmusRedOp_t>(op), self.handle()));
-        },
-        nb::arg("op"), "Forgets an operation of premul_sum().");
     type.def("__enter__", [](nb::object self) { return self; });
     type.def("__exit__", &leaveBlock, nb::arg("type").none(), nb::arg("value").none(),
              nb::arg("traceback").none());
+    defineOperations(type);
     defineCollectives(type);
+    defineListCollectives(type);
     defineUnequalCollectives(type);
     definePointToPoint(type);
     module.def("unique_id", &uniqueId, "Bytes that let ranks find each other; carries a key.");

@@ -23,6 +23,17 @@ void check(isthmusResult_t result) {
     if (result != isthmusSuccess) raise(result, isthmusGetLastError(nullptr));
 }
 
+void checkUnlocked(const std::function<isthmusResult_t()>& call) {
+    isthmusResult_t result = isthmusSuccess;
+    std::string text;
+    {
+        const nb::gil_scoped_release released;
+        result = call();
+        if (result != isthmusSuccess) text = isthmusGetLastError(nullptr);
+    }
+    if (result != isthmusSuccess) raise(result, text);
+}
+
 void refuse(const std::string& text) {
     raise(isthmusInvalidArgument, text);
 }

@@ -106,7 +106,7 @@ bool Pending::settle(Milliseconds limit) noexcept {
 
 void Pending::start() {
     const auto lock = take("start");
-    check(isthmusStart(request_));
+    checkUnlocked([&] { return isthmusStart(request_); });
     hasEnded_ = false;
     isDone_ = false;
     result_ = isthmusSuccess;
@@ -115,13 +115,13 @@ void Pending::start() {
 void Pending::cancel() {
     if (isDone_) refuse("cancel: the call is over");
     const auto lock = take("cancel");
-    check(isthmusCancel(request_));
+    checkUnlocked([&] { return isthmusCancel(request_); });
 }
 
 void Pending::onComplete(isthmusCallback callback, void* context) {
     const auto lock = take("add_done_callback");
     if (hasEnded_) return callback(result_, text_.c_str(), context);
-    check(isthmusOnComplete(request_, callback, context));
+    checkUnlocked([&] { return isthmusOnComplete(request_, callback, context); });
 }
 
 }  // namespace isthmus::python

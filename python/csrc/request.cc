@@ -18,19 +18,26 @@ std::optional<Milliseconds> limitOf(std::optional<double> seconds) {
 }
 
 /// A receive gives the rank that it came from, every other call nothing.
-nb::object outcomeOf(const Pending& pending) {
+nb::object outcomeOf(Communicator& communicator, const Pending& pending) {
+    communicator.checkReductions();
     pending.checkOutcome();
     return pending.sourceRank() < 0 ? nb::none() : nb::object(nb::int_(pending.sourceRank()));
 }
 
+void checkOutcome(const Request& request) {
+    request.communicator->checkReductions();
+    request.pending->checkOutcome();
+}
+
 nb::object wait(const Request& request, std::optional<double> timeout) {
-    if (request.pending->wait(limitOf(timeout))) return outcomeOf(*request.pending);
+    if (request.pending->wait(limitOf(timeout)))
+        return outcomeOf(*request.communicator, *request.pending);
     raise(isthmusTimeout, "wait: not done yet; the call goes on until its own deadline");
 }
 
 bool test(const Request& request) {
     request.pending->settle(Milliseconds(0));
-    request.pending->checkOutcome();
+    checkOutcome(request);
     return request.pending->isDone();
 }
 
@@ -52,7 +59,7 @@ std::size_t waitAny(const std::vector<Request>& requests, std::optional<double> 
         // Each gives its turn to the engine, which moves all of them.
         for (std::size_t index = 0; index < requests.size(); ++index) {
             if (!requests[index].pending->settle(Milliseconds(index == 0 ? 1 : 0))) continue;
-            requests[index].pending->checkOutcome();
+            checkOutcome(requests[index]);
             return index;
         }
         if (PyErr_CheckSignals() != 0) throw nb::python_error();
@@ -73,7 +80,7 @@ void waitAll(const std::vector<Request>& requests, std::optional<double> timeout
         }
         if (!request.pending->wait(left)) raise(isthmusTimeout, "wait_all: not all are done yet");
     }
-    for (const Request& request : requests) request.pending->checkOutcome();
+    for (const Request& request : requests) checkOutcome(request);
 }
 
 }  // namespace
@@ -84,7 +91,7 @@ nb::object run(nb::handle self, const Wishes& wishes, std::vector<Array> arrays,
     if (wishes.wait && !wishes.isPersistent) {
         const auto pending = communicator.start(wishes, std::move(arrays), begin);
         pending->wait(std::nullopt);
-        return outcomeOf(*pending);
+        return outcomeOf(communicator, *pending);
     }
     auto pending = communicator.start(wishes, std::move(arrays), begin);
     return nb::cast(Request{nb::borrow(self), &communicator, std::move(pending)});

@@ -27,19 +27,22 @@ void defineCall(nb::class_<Communicator>& type, const char* name,
         name,
         [function](nb::handle self, Own... own, bool wait, std::optional<double> timeout,
                    int priority, std::optional<std::string> callName,
-                   std::optional<std::string> algorithm, bool isPersistent) {
+                   std::optional<std::string> algorithm, bool isPersistent, bool isDeterministic,
+                   bool roundsOnce) {
             return function(self,
                             Wishes{wait, timeout, priority, std::move(callName),
-                                   std::move(algorithm), isPersistent},
+                                   std::move(algorithm), isPersistent, isDeterministic, roundsOnce},
                             std::forward<Own>(own)...);
         },
         names..., nb::kw_only(), nb::arg("wait") = true, nb::arg("timeout") = nb::none(),
         nb::arg("priority") = 0, nb::arg("name") = nb::none(), nb::arg("algorithm") = nb::none(),
-        nb::arg("persistent") = false, doc);
+        nb::arg("persistent") = false, nb::arg("deterministic") = false,
+        nb::arg("one_rounding") = false, doc);
 }
 
 void defineRequests(nb::module_& module);
 void defineCollectives(nb::class_<Communicator>& type);
+void defineListCollectives(nb::class_<Communicator>& type);
 void defineUnequalCollectives(nb::class_<Communicator>& type);
 void definePointToPoint(nb::class_<Communicator>& type);
 void defineCommunicators(nb::module_& module);

@@ -1,5 +1,7 @@
 #include "python/csrc/shapes.hpp"
 
+#include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "python/csrc/communicator.hpp"
@@ -59,6 +61,12 @@ void Pair::expect(const char* which, const Array& array, std::size_t elements) c
            " elements, expected " + std::to_string(elements));
 }
 
+void Pair::expectRoom(const char* which, const Array& array, std::size_t elements) const {
+    if (array.elements() >= elements) return;
+    refuse(std::string(call) + ": " + which + " has " + std::to_string(array.elements()) +
+           " elements; the blocks reach to " + std::to_string(elements));
+}
+
 Buffers Pair::buffers() const {
     return {send.data(), receive.data(), send.elements(), receive.elements(),
             send.isNone() ? receive.type() : send.type()};
@@ -70,6 +78,31 @@ std::vector<Array> Pair::take() {
     arrays.push_back(std::move(send));
     arrays.push_back(std::move(receive));
     return arrays;
+}
+
+const std::size_t* dataOf(const PerhapsCounts& places) {
+    return places ? places->data() : nullptr;
+}
+
+std::size_t extentOf(const char* call, const std::vector<std::size_t>& counts,
+                     const PerhapsCounts& places, std::size_t blocks, const char* whose) {
+    const auto expectAll = [&](const char* which, std::size_t entries) {
+        if (entries == blocks) return;
+        refuse(std::string(call) + ": " + which + " has " + std::to_string(entries) +
+               " entries for " + std::to_string(blocks) + " " + whose);
+    };
+    expectAll("the counts", counts.size());
+    if (places) expectAll("the displacements", places->size());
+    std::size_t extent = 0;
+    std::size_t packed = 0;
+    for (std::size_t block = 0; block < blocks; ++block) {
+        const std::size_t place = places ? (*places)[block] : packed;
+        if (counts[block] > std::numeric_limits<std::size_t>::max() - std::max(place, packed))
+            refuse(std::string(call) + ": a block ends beyond all memory");
+        packed += counts[block];
+        if (counts[block] > 0) extent = std::max(extent, place + counts[block]);
+    }
+    return extent;
 }
 
 isthmusRedOp_t opOf(int op) {

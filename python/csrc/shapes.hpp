@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,8 @@ struct Pair {
     static Pair writing(const char* call, nb::handle receive);
 
     void expect(const char* which, const Array& array, std::size_t elements) const;
+    /// At least so many, to which blocks reach.
+    void expectRoom(const char* which, const Array& array, std::size_t elements) const;
     Buffers buffers() const;
     std::vector<Array> take();
 
@@ -34,7 +37,16 @@ struct Pair {
     Array receive;
 };
 
-/// An operation of the header, or one of premul_sum().
+/// Displacements, where there are any.
+using PerhapsCounts = std::optional<std::vector<std::size_t>>;
+const std::size_t* dataOf(const PerhapsCounts& places);
+
+/// The elements an array must have at least, so that every block lies inside. One block for each of
+/// `blocks` ranks, or whatever `whose` says.
+std::size_t extentOf(const char* call, const std::vector<std::size_t>& counts,
+                     const PerhapsCounts& places, std::size_t blocks, const char* whose = "ranks");
+
+/// An operation of the header, or one of premul_sum() or reduction().
 isthmusRedOp_t opOf(int op);
 
 std::size_t ranksOf(nb::handle communicator);

@@ -2,9 +2,6 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <algorithm>
-#include <limits>
-
 #include "python/csrc/errors.hpp"
 #include "python/csrc/request.hpp"
 #include "python/csrc/shapes.hpp"
@@ -14,45 +11,11 @@ namespace isthmus::python {
 namespace {
 
 using Counts = std::vector<std::size_t>;
-using PerhapsCounts = std::optional<Counts>;
-
-const std::size_t* dataOf(const PerhapsCounts& places) {
-    return places ? places->data() : nullptr;
-}
-
-void expectRanks(const char* call, const char* which, const Counts& counts, std::size_t ranks) {
-    if (counts.size() == ranks) return;
-    refuse(std::string(call) + ": " + which + " has " + std::to_string(counts.size()) +
-           " entries for " + std::to_string(ranks) + " ranks");
-}
-
-/// The elements an array must have at least, so that every block lies inside.
-std::size_t extentOf(const char* call, const Counts& counts, const PerhapsCounts& places,
-                     std::size_t ranks) {
-    expectRanks(call, "the counts", counts, ranks);
-    if (places) expectRanks(call, "the displacements", *places, ranks);
-    std::size_t extent = 0;
-    std::size_t packed = 0;
-    for (std::size_t rank = 0; rank < ranks; ++rank) {
-        const std::size_t place = places ? (*places)[rank] : packed;
-        if (counts[rank] > std::numeric_limits<std::size_t>::max() - std::max(place, packed))
-            refuse(std::string(call) + ": a block ends beyond all memory");
-        packed += counts[rank];
-        if (counts[rank] > 0) extent = std::max(extent, place + counts[rank]);
-    }
-    return extent;
-}
-
-void expectRoom(const char* call, const char* which, const Array& array, std::size_t elements) {
-    if (array.elements() >= elements) return;
-    refuse(std::string(call) + ": " + which + " has " + std::to_string(array.elements()) +
-           " elements; the blocks reach to " + std::to_string(elements));
-}
 
 nb::object allGatherV(nb::handle self, const Wishes& wishes, nb::handle send, nb::handle receive,
                       const Counts& counts, const PerhapsCounts& places) {
     Pair pair = Pair::ofTwo("all_gather_v", send, receive);
-    expectRoom(pair.call, "recv", pair.receive, extentOf(pair.call, counts, places, ranksOf(self)));
+    pair.expectRoom("recv", pair.receive, extentOf(pair.call, counts, places, ranksOf(self)));
     const Buffers on = pair.buffers();
     return run(self, wishes, pair.take(), [&](auto comm, auto options, auto request, int*) {
         return isthmusAllGatherV(on.send, on.sendElements, on.receive, counts.data(),
@@ -78,9 +41,8 @@ nb::object allToAllV(nb::handle self, const Wishes& wishes, nb::handle send,
                      const PerhapsCounts& sendPlaces, const PerhapsCounts& receivePlaces) {
     Pair pair = Pair::ofTwo("all_to_all_v", send, receive);
     const std::size_t ranks = ranksOf(self);
-    expectRoom(pair.call, "send", pair.send, extentOf(pair.call, sendCounts, sendPlaces, ranks));
-    expectRoom(pair.call, "recv", pair.receive,
-               extentOf(pair.call, receiveCounts, receivePlaces, ranks));
+    pair.expectRoom("send", pair.send, extentOf(pair.call, sendCounts, sendPlaces, ranks));
+    pair.expectRoom("recv", pair.receive, extentOf(pair.call, receiveCounts, receivePlaces, ranks));
     const Buffers on = pair.buffers();
     return run(self, wishes, pair.take(), [&](auto comm, auto options, auto request, int*) {
         return isthmusAlltoAllV(on.send, sendCounts.data(), dataOf(sendPlaces), on.receive,
@@ -94,7 +56,7 @@ nb::object gatherV(nb::handle self, const Wishes& wishes, nb::handle send, nb::h
     const bool isRoot = nb::cast<Communicator&>(self).rank() == root;
     Pair pair = isRoot ? Pair::ofTwo("gather_v", send, receive) : Pair::reading("gather_v", send);
     const std::size_t extent = extentOf(pair.call, counts, places, ranksOf(self));
-    if (isRoot) expectRoom(pair.call, "recv", pair.receive, extent);
+    if (isRoot) pair.expectRoom("recv", pair.receive, extent);
     const Buffers on = pair.buffers();
     return run(self, wishes, pair.take(), [&](auto comm, auto options, auto request, int*) {
         return isthmusGatherV(on.send, on.sendElements, on.receive, counts.data(), dataOf(places),
@@ -108,7 +70,7 @@ nb::object scatterV(nb::handle self, const Wishes& wishes, nb::handle send, cons
     Pair pair =
         isRoot ? Pair::ofTwo("scatter_v", send, receive) : Pair::writing("scatter_v", receive);
     const std::size_t extent = extentOf(pair.call, counts, places, ranksOf(self));
-    if (isRoot) expectRoom(pair.call, "send", pair.send, extent);
+    if (isRoot) pair.expectRoom("send", pair.send, extent);
     const Buffers on = pair.buffers();
     return run(self, wishes, pair.take(), [&](auto comm, auto options, auto request, int*) {
         return isthmusScatterV(on.send, counts.data(), dataOf(places), on.receive,

@@ -150,6 +150,17 @@ def forked_children_end_by_themselves(environment):
 
 
 @case
+def arguments_that_are_wrong_are_refused(environment):
+    """Of every method, and by TypeError or isthmus.Error only."""
+    code, output, errors = ended(subprocess.Popen(
+        [sys.executable, str(Path(__file__).with_name("wrong_arguments.py"))], env=environment, text=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE), 60)
+    assert code == 0, (code, output[-500:], errors[-3000:])
+    made, refused = (int(word) for word in output.split() if word.isdigit())
+    assert made > 5000 and refused > made / 2, output
+
+
+@case
 def the_stub_names_what_the_module_has(environment):
     """Every public class, method and argument, in both directions."""
     code, output, errors = ended(start(
@@ -176,11 +187,15 @@ def the_stub_names_what_the_module_has(environment):
     real = {line.split()[0]: line.split()[1:] for line in output.splitlines()}
     stub = {}
 
+    tree = ast.parse((PACKAGE / "_communicator.pyi").read_text())
+    options = next(node for node in tree.body if getattr(node, "name", "") == "_Options")
+    of_every_call = [each.target.id for each in options.body if isinstance(each, ast.AnnAssign)]
+
     def arguments(function):
         every = [*function.args.args, *function.args.kwonlyargs]
-        return [each.arg for each in every if each.arg != "self"]
+        return [each.arg for each in every if each.arg != "self"] + (of_every_call if function.args.kwarg else [])
 
-    for node in ast.parse((PACKAGE / "_communicator.pyi").read_text()).body:
+    for node in tree.body:
         if isinstance(node, ast.FunctionDef):
             stub[node.name] = arguments(node)
         elif isinstance(node, ast.AnnAssign):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 FILE_SECONDS = 100
-JOBS = {"cases_calls.py": 4, "cases_arrays.py": 2, "cases_requests.py": 4}
+JOBS = {"cases_calls.py": 4, "cases_lists.py": 4, "cases_arrays.py": 2, "cases_requests.py": 4}
 
 
 def options():

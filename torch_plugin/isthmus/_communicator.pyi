@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict, Unpack
 
 class _Buffer(Protocol):
     def __buffer__(self, flags: int, /) -> memoryview: ...
@@ -10,6 +10,22 @@ class _Buffer(Protocol):
 class _Dlpack(Protocol):
     def __dlpack__(self, **more: Any) -> Any: ...
     def __dlpack_device__(self) -> tuple[int, int]: ...
+
+class _Options(TypedDict, total=False):
+    """Of every call, by keyword."""
+
+    wait: bool
+    timeout: float | None
+    priority: int
+    name: str | None
+    algorithm: str | None
+    persistent: bool
+    deterministic: bool
+    one_rounding: bool
+
+class _Compiled(Protocol):
+    @property
+    def address(self) -> int: ...
 
 Array = _Buffer | _Dlpack
 ANY_SOURCE: int
@@ -85,32 +101,26 @@ class Communicator:
     def event_fd(self) -> int: ...
     def progress(self) -> None: ...
     def premul_sum(self, scalar: Array) -> int: ...
+    def reduction(
+        self,
+        name: str,
+        function: Callable[[bytes, bytearray, str], Any] | int | _Compiled,
+        commutative: bool = ...,
+    ) -> int: ...
     def free_op(self, op: int) -> None: ...
     def all_reduce(
         self,
         send: Array,
         recv: Array | None = ...,
         op: int = ...,
-        *,
-        wait: bool = ...,
-        timeout: float | None = ...,
-        priority: int = ...,
-        name: str | None = ...,
-        algorithm: str | None = ...,
-        persistent: bool = ...,
+        **options: Unpack[_Options],
     ) -> Request | None: ...
     def broadcast(
         self,
         send: Array | None,
         recv: Array | None = ...,
         root: int = ...,
-        *,
-        wait: bool = ...,
-        timeout: float | None = ...,
-        priority: int = ...,
-        name: str | None = ...,
-        algorithm: str | None = ...,
-        persistent: bool = ...,
+        **options: Unpack[_Options],
     ) -> Request | None: ...
     def reduce(
         self,
@@ -118,86 +128,88 @@ class Communicator:
         recv: Array | None = ...,
         op: int = ...,
         root: int = ...,
-        *,
-        wait: bool = ...,
-        timeout: float | None = ...,
-        priority: int = ...,
-        name: str | None = ...,
-        algorithm: str | None = ...,
-        persistent: bool = ...,
+        **options: Unpack[_Options],
     ) -> Request | None: ...
-    def all_gather(
-        self,
-        send: Array,
-        recv: Array,
-        *,
-        wait: bool = ...,
-        timeout: float | None = ...,
-        priority: int = ...,
-        name: str | None = ...,
-        algorithm: str | None = ...,
-        persistent: bool = ...,
-    ) -> Request | None: ...
+    def all_gather(self, send: Array, recv: Array, **options: Unpack[_Options]) -> Request | None: ...
     def reduce_scatter(
         self,
         send: Array,
         recv: Array,
         op: int = ...,
-        *,
-        wait: bool = ...,
-        timeout: float | None = ...,
-        priority: int = ...,
-        name: str | None = ...,
-        algorithm: str | None = ...,
-        persistent: bool = ...,
+        **options: Unpack[_Options],
     ) -> Request | None: ...
     def all_to_all(
         self,
         send: Array,
         recv: Array | None = ...,
-        *,
-        wait: bool = ...,
-        timeout: float | None = ...,
-        priority: int = ...,
-        name: str | None = ...,
-        algorithm: str | None = ...,
-        persistent: bool = ...,
+        **options: Unpack[_Options],
     ) -> Request | None: ...
     def gather(
         self,
         send: Array,
         recv: Array | None = ...,
         root: int = ...,
-        *,
-        wait: bool = ...,
-        timeout: float | None = ...,
-        priority: int = ...,
-        name: str | None = ...,
-        algorithm: str | None = ...,
-        persistent: bool = ...,
+        **options: Unpack[_Options],
     ) -> Request | None: ...
     def scatter(
         self,
         send: Array | None,
         recv: Array,
         root: int = ...,
-        *,
-        wait: bool = ...,
-        timeout: float | None = ...,
-        priority: int = ...,
-        name: str | None = ...,
-        algorithm: str | None = ...,
-        persistent: bool = ...,
+        **options: Unpack[_Options],
     ) -> Request | None: ...
-    def barrier(
+    def barrier(self, **options: Unpack[_Options]) -> Request | None: ...
+    def all_reduce_coalesced(
         self,
-        *,
-        wait: bool = ...,
-        timeout: float | None = ...,
-        priority: int = ...,
-        name: str | None = ...,
-        algorithm: str | None = ...,
-        persistent: bool = ...,
+        send: Sequence[Array],
+        recv: Sequence[Array] | None = ...,
+        op: int = ...,
+        **options: Unpack[_Options],
+    ) -> Request | None: ...
+    def broadcast_coalesced(
+        self,
+        send: Sequence[Array],
+        root: int = ...,
+        **options: Unpack[_Options],
+    ) -> Request | None: ...
+    def all_gather_coalesced(
+        self,
+        send: Sequence[Array],
+        recv: Sequence[Array],
+        **options: Unpack[_Options],
+    ) -> Request | None: ...
+    def reduce_scatter_coalesced(
+        self,
+        send: Sequence[Array],
+        recv: Sequence[Array],
+        op: int = ...,
+        **options: Unpack[_Options],
+    ) -> Request | None: ...
+    def all_to_all_coalesced(
+        self,
+        send: Sequence[Array],
+        recv: Sequence[Array] | None = ...,
+        **options: Unpack[_Options],
+    ) -> Request | None: ...
+    def neighbor_all_to_all(
+        self,
+        send: Array,
+        recv: Array,
+        sources: Sequence[int],
+        destinations: Sequence[int],
+        **options: Unpack[_Options],
+    ) -> Request | None: ...
+    def neighbor_all_to_all_v(
+        self,
+        send: Array,
+        sendcounts: Sequence[int],
+        recv: Array,
+        recvcounts: Sequence[int],
+        sources: Sequence[int],
+        destinations: Sequence[int],
+        sdispls: Sequence[int] | None = ...,
+        rdispls: Sequence[int] | None = ...,
+        **options: Unpack[_Options],
     ) -> Request | None: ...
     def all_gather_v(
         self,
@@ -205,13 +217,7 @@ class Communicator:
         recv: Array,
         recvcounts: Sequence[int],
         displs: Sequence[int] | None = ...,
-        *,
-        wait: bool = ...,
-        timeout: float | None = ...,
-        priority: int = ...,
-        name: str | None = ...,
-        algorithm: str | None = ...,
-        persistent: bool = ...,
+        **options: Unpack[_Options],
     ) -> Request | None: ...
     def reduce_scatter_v(
         self,
@@ -219,13 +225,7 @@ class Communicator:
         recv: Array,
         recvcounts: Sequence[int],
         op: int = ...,
-        *,
-        wait: bool = ...,
-        timeout: float | None = ...,
-        priority: int = ...,
-        name: str | None = ...,
-        algorithm: str | None = ...,
-        persistent: bool = ...,
+        **options: Unpack[_Options],
     ) -> Request | None: ...
     def all_to_all_v(
         self,
@@ -235,13 +235,7 @@ class Communicator:
         recvcounts: Sequence[int],
         sdispls: Sequence[int] | None = ...,
         rdispls: Sequence[int] | None = ...,
-        *,
-        wait: bool = ...,
-        timeout: float | None = ...,
-        priority: int = ...,
-        name: str | None = ...,
-        algorithm: str | None = ...,
-        persistent: bool = ...,
+        **options: Unpack[_Options],
     ) -> Request | None: ...
     def gather_v(
         self,
@@ -250,13 +244,7 @@ class Communicator:
         recvcounts: Sequence[int],
         displs: Sequence[int] | None = ...,
         root: int = ...,
-        *,
-        wait: bool = ...,
-        timeout: float | None = ...,
-        priority: int = ...,
-        name: str | None = ...,
-        algorithm: str | None = ...,
-        persistent: bool = ...,
+        **options: Unpack[_Options],
     ) -> Request | None: ...
     def scatter_v(
         self,
@@ -265,40 +253,10 @@ class Communicator:
         recv: Array,
         displs: Sequence[int] | None = ...,
         root: int = ...,
-        *,
-        wait: bool = ...,
-        timeout: float | None = ...,
-        priority: int = ...,
-        name: str | None = ...,
-        algorithm: str | None = ...,
-        persistent: bool = ...,
+        **options: Unpack[_Options],
     ) -> Request | None: ...
-    def send(
-        self,
-        send: Array,
-        peer: int,
-        tag: int = ...,
-        *,
-        wait: bool = ...,
-        timeout: float | None = ...,
-        priority: int = ...,
-        name: str | None = ...,
-        algorithm: str | None = ...,
-        persistent: bool = ...,
-    ) -> Request | None: ...
-    def recv(
-        self,
-        recv: Array,
-        peer: int,
-        tag: int = ...,
-        *,
-        wait: bool = ...,
-        timeout: float | None = ...,
-        priority: int = ...,
-        name: str | None = ...,
-        algorithm: str | None = ...,
-        persistent: bool = ...,
-    ) -> Request | int: ...
+    def send(self, send: Array, peer: int, tag: int = ..., **options: Unpack[_Options]) -> Request | None: ...
+    def recv(self, recv: Array, peer: int, tag: int = ..., **options: Unpack[_Options]) -> Request | int: ...
 
 def allocate(nbytes: int) -> memoryview: ...
 def unique_id() -> bytes: ...
