@@ -98,4 +98,22 @@ std::vector<int> inUnits(std::span<const double> shares, int units) {
     return whole;
 }
 
+std::vector<int> unequalShares(std::span<const double> bytesPerSecond) {
+    // Parts of a 64th are fine enough: a card is off by a hundredth of the operand at most.
+    constexpr int kUnits = 64;
+    constexpr double kWorthIt = 0.9;
+    if (bytesPerSecond.size() < 3) return {};  // two nodes send the same whatever they own
+    std::vector<Owner> owners;
+    for (const double rate : bytesPerSecond) {
+        if (rate <= 0) return {};
+        owners.push_back({rate, true});
+    }
+    const WaterFill fill = waterFill(owners);
+    const double nodes = static_cast<double>(owners.size());
+    const double slowest = *std::min_element(bytesPerSecond.begin(), bytesPerSecond.end());
+    const double equalSeconds = 2 * (nodes - 1) / nodes / slowest;
+    if (fill.secondsPerByte > kWorthIt * equalSeconds) return {};
+    return inUnits(fill.shares, kUnits);
+}
+
 }  // namespace isthmus

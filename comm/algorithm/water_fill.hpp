@@ -30,4 +30,9 @@ WaterFill waterFill(std::span<const Owner> owners);
 /// rests.
 std::vector<int> inUnits(std::span<const double> shares, int units);
 
+/// What part of an all-reduce each node should own when their cards carry so much each way: in
+/// units that sum up to a small number; empty where equal parts serve as well (within a tenth), or
+/// where a card is not known (0).
+std::vector<int> unequalShares(std::span<const double> bytesPerSecond);
+
 }  // namespace isthmus

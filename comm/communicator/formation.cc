@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "comm/algorithm/water_fill.hpp"
 #include "comm/base/bytes.hpp"
 #include "comm/base/digest.hpp"
 #include "comm/base/log.hpp"
@@ -14,7 +15,7 @@ namespace isthmus {
 namespace {
 
 // Of the blobs below. Ranks of other versions are told apart before anything else is read.
-constexpr std::uint32_t kFormationVersion = 1;
+constexpr std::uint32_t kFormationVersion = 2;
 
 // How long proving co-location may take before TCP is used instead; a peer that is alive answers in
 // microseconds.
@@ -27,6 +28,7 @@ struct Card {  // a rank's calling card
     std::string options;  ///< those that must agree
     Bytes inside;
     Bytes between;
+    std::uint64_t lineBitsPerSecond = 0;  ///< 0: not known
 };
 
 std::string agreedOptions(const Runtime& runtime) {
@@ -52,6 +54,7 @@ Bytes pack(const Card& card) {
         .put(card.process.low)
         .put(card.communicator);
     writer.put(std::string_view(card.place)).put(std::string_view(card.options));
+    writer.put(card.lineBitsPerSecond);
     writer.put(std::span<const std::byte>(card.inside))
         .put(std::span<const std::byte>(card.between));
     return writer.take();
@@ -70,6 +73,7 @@ Result<Card> unpack(const Bytes& bytes, Rank rank) {
     card.communicator = reader.get<std::uint64_t>();
     card.place = reader.getText();
     card.options = reader.getText();
+    card.lineBitsPerSecond = reader.get<std::uint64_t>();
     const auto inside = reader.getBytes();
     card.inside.assign(inside.begin(), inside.end());
     const auto between = reader.getBytes();
@@ -170,6 +174,16 @@ Result<std::vector<Proof>> readProofs(const std::vector<Bytes>& blobs) {
     return proofs;
 }
 
+std::vector<int> sharesOf(const Layout& layout, const std::vector<Card>& cards) {
+    std::vector<double> rates;
+    for (const auto& node : layout.nodes) {
+        std::uint64_t most = 0;
+        for (const Rank rank : node) most = std::max(most, cards[rank].lineBitsPerSecond);
+        rates.push_back(static_cast<double>(most) / 8);
+    }
+    return unequalShares(rates);
+}
+
 Status placeMembers(Runtime& runtime, MembershipConfig& config, const std::vector<Card>& cards,
                     const std::vector<Proof>& proofs, const std::vector<Endpoint*>& inside) {
     const auto& node = config.layout.nodes[config.layout.nodeOf(config.me)];
@@ -243,6 +257,7 @@ Result<MembershipConfig> formMembership(Runtime& runtime, Exchanger& exchanger, 
         Digest().add(mine.process.high).add(mine.process.low).add(made.fetch_add(1)).value();
     mine.place = placeHere();
     mine.options = agreedOptions(runtime);
+    mine.lineBitsPerSecond = static_cast<std::uint64_t>(runtime.lineBitsPerSecond());
     runtime.engine().withToken([&] {
         if (Transport* inside = runtime.insideNode()) mine.inside = inside->address();
         if (Transport* between = runtime.betweenNodes()) mine.between = between->address();
@@ -290,6 +305,7 @@ Result<MembershipConfig> formMembership(Runtime& runtime, Exchanger& exchanger, 
         std::vector<std::vector<Rank>> proven;
         for (const Proof& each : *proofs) proven.push_back(each.ranks);
         config.layout = Layout::of(nodesFromProofs(proven));
+        config.layout.shares = sharesOf(config.layout, *cards);
         status = placeMembers(runtime, config, *cards, *proofs, inside);
     }
     if (!status.ok()) {

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <random>
 
+#include "comm/base/bit_rate.hpp"
 #include "comm/base/log.hpp"
 #include "comm/bootstrap/authenticate.hpp"
 #include "comm/bootstrap/job_key.hpp"
@@ -67,12 +68,30 @@ Result<JobKey> keyOfProcess(const Options& options) {
     return JobKey::random();
 }
 
+Result<double> lineRateOf(const std::string& text, const NetDevice& device) {
+    if (text == "none") return 0.0;
+    if (text == "auto") {
+        const auto& told = device.bitsPerSecond;
+        return told.isKnown() ? static_cast<double>(told.value) : 0.0;
+    }
+    if (const auto bits = bitsPerSecondOf(text)) return *bits;
+    return Status::configuration("ISTHMUS_LINE_RATE is \"" + text +
+                                 "\", expected such as 10gbit, 2.5gbit or 500mbit, auto or none");
+}
+
 Status addTcp(Runtime& runtime, const JobKey& key, const std::string& towards) {
     const auto devices = discoverNetDevices();
     if (!devices.ok()) return devices.status();
     const auto chosen =
         selectInterfaces(*devices, runtime.options().text("ISTHMUS_INTERFACE"), {towards, false});
     if (!chosen.ok()) return chosen.status();
+    const auto device = std::find_if(
+        devices->begin(), devices->end(),
+        [&](const NetDevice& candidate) { return candidate.name == chosen->front().device; });
+    const auto rate = lineRateOf(runtime.options().text("ISTHMUS_LINE_RATE"),
+                                 device == devices->end() ? NetDevice{} : *device);
+    if (!rate.ok()) return rate.status();
+    runtime.setLineBitsPerSecond(*rate);
     const auto ports = parsePortRange(runtime.options().text("ISTHMUS_PORT_RANGE"));
     if (!ports.ok()) return ports.status();
     if (const auto environment = readLaunchEnvironment(launchFacts()); environment.ok())

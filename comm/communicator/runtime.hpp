@@ -13,6 +13,9 @@
 namespace isthmus {
 
 inline constexpr Knob kCommunicatorKnobs[] = {
+    {"ISTHMUS_LINE_RATE", "auto", Unit::kText,
+     "what the card of this node carries each way: 10gbit, 2.5gbit; auto: what its driver says; "
+     "none: not known. Where nodes differ, large all-reduces give slow cards less to do"},
     {"ISTHMUS_TIMEOUT", "300000", Unit::kMilliseconds,
      "how long one call, or making a communicator, may take before it fails"},
     {"ISTHMUS_SHM", "1", Unit::kFlag,
@@ -50,6 +53,10 @@ public:
     void addTransport(std::unique_ptr<Transport> transport, Reach reach);
     Transport* insideNode() const { return insideNode_; }
     Transport* betweenNodes() const { return betweenNodes_; }
+    /// What this node's card carries each way; 0: not known. The ranks of a node may differ: the
+    /// largest counts.
+    double lineBitsPerSecond() const { return lineBitsPerSecond_; }
+    void setLineBitsPerSecond(double bits) { lineBitsPerSecond_ = bits; }
 
 private:
     Runtime(Options options, std::unique_ptr<Arena> arena)
@@ -61,6 +68,7 @@ private:
     std::unique_ptr<Engine> engine_;
     Transport* insideNode_ = nullptr;
     Transport* betweenNodes_ = nullptr;
+    double lineBitsPerSecond_ = 0;
 };
 
 }  // namespace isthmus

@@ -64,6 +64,7 @@ Names allReduceOverNodes(const CallShape& call, const Layout& layout) {
     const std::uint64_t shard = call.bytes / largestNode(layout);
     const bool isQuick = std::has_single_bit(nodes) && call.bytes <= kFewRoundsBytes;
     if (isQuick || (nodes == 2 && shard <= kDoublingBytes)) return {"doubling", "exchange", "ring"};
+    if (!layout.shares.empty()) return {"owners", "exchange"};
     if (nodes <= kExchangeNodes || shard / nodes < kSmallMessageBytes) return {"exchange", "ring"};
     return {"ring", "exchange"};
 }
@@ -292,6 +293,9 @@ std::string reasonOf(const Selection& selection, const CallShape& call, const La
     }
     if (selection.algorithm.find("exchange") != std::string::npos) {
         return "few nodes or small messages: fewest rounds at the least bytes";
+    }
+    if (selection.algorithm.find("owners") != std::string::npos) {
+        return "cards differ: each node owns what its card can carry";
     }
     return "least bytes between nodes";
 }

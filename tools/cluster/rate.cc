@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <utility>
+
+#include "comm/base/bit_rate.hpp"
 
 namespace isthmus::cluster {
 namespace {
@@ -26,17 +27,9 @@ constexpr std::array<std::pair<std::string_view, double>, 4> kUnits{
 
 Result<Rate> Rate::parse(std::string_view text) {
     if (text == "none") return Rate{};
-    for (const auto& [unit, factor] : kUnits) {
-        if (!text.ends_with(unit)) continue;
-        const std::string_view digits = text.substr(0, text.size() - unit.size());
-        double value = 0;
-        const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(),
-                                                  value, std::chars_format::fixed);
-        const double bits = value * factor;
-        if (error != std::errc() || end != digits.data() + digits.size()) break;
-        if (!(bits >= kMinBitsPerSecond && bits <= kMaxBitsPerSecond)) break;
-        return Rate{static_cast<std::uint64_t>(bits)};
-    }
+    const auto bits = bitsPerSecondOf(text);
+    if (bits && *bits >= kMinBitsPerSecond && *bits <= kMaxBitsPerSecond)
+        return Rate{static_cast<std::uint64_t>(*bits)};
     return Status::invalidArgument(fmt::format(
         "rate \"{}\" is neither a number with gbit, mbit or kbit (8kbit to 400gbit) nor none",
         text));

@@ -85,5 +85,25 @@ TEST(InUnits, AddUpAndStayNear) {
                 ElementsAre(4, 4, 4, 4, 4, 4, 4, 4, 14, 14, 14, 14));
 }
 
+// By hand for 10, 10 and 5 Gbit/s: the slow card sends its S bytes in S / 5 whatever it owns, the
+// others (1 + 1/2) S in 1.5 S / 10; equal parts would take the slow one 4/3 S / 5.
+TEST(UnequalShares, LeaveNothingToACardOfHalfTheRate) {
+    EXPECT_THAT(unequalShares(std::vector<double>{10, 10, 5}), ElementsAre(32, 32, 0));
+}
+
+// 4 cards, one of 0.8 (above): t = 6 / 3.8, so the quick ones own (t - 1) / 2 and 64 times that is
+// 18.53, the slow one 8.42. Equal parts take 1.5 / 0.8 = 1.875 against 1.579.
+TEST(UnequalShares, AreRoundedToSixtyFourths) {
+    EXPECT_THAT(unequalShares(std::vector<double>{1, 1, 1, 0.8}), ElementsAre(19, 19, 18, 8));
+}
+
+TEST(UnequalShares, AreNotMadeWhereEqualOnesServe) {
+    EXPECT_THAT(unequalShares(std::vector<double>{1, 1, 1}), ElementsAre());
+    EXPECT_THAT(unequalShares(std::vector<double>{1, 1, 0.95}), ElementsAre());
+    EXPECT_THAT(unequalShares(std::vector<double>{1, 0.1}), ElementsAre());   // two send alike
+    EXPECT_THAT(unequalShares(std::vector<double>{1, 1, 0}), ElementsAre());  // not known
+    EXPECT_THAT(unequalShares(std::vector<double>{}), ElementsAre());
+}
+
 }  // namespace
 }  // namespace isthmus

@@ -164,6 +164,14 @@ TEST(Select, TakesWhatTheCallerAsksFor) {
     EXPECT_FALSE(select(call, equalNodes(2, 2), options).ok());
 }
 
+TEST(Select, GivesSlowCardsLess) {
+    Layout layout = equalNodes(3, 2);
+    layout.shares = {32, 32, 0};
+    EXPECT_EQ(chosen(Collective::kAllReduce, 64 * kMegabyte, layout).algorithm, "two_level_owners");
+    EXPECT_EQ(chosen(Collective::kAllGather, 64 * kMegabyte, layout).algorithm,
+              "two_level_exchange");
+}
+
 TEST(SelectorOptions, ReadsTheGrammarOfItsKnobs) {
     const std::span<const Knob> tables[] = {kSelectorKnobs};
     Options knobs = Options::defaults(tables);
