@@ -17,6 +17,7 @@ MODULES = [
     "cases_edges",
     "cases_sparse",
     "cases_errors",
+    "cases_lists",
     "cases_works",
     "cases_training",
     "cases_parallel",

@@ -102,6 +102,8 @@ Call Backend::begin(const char* title, c10d::OpType type, milliseconds timeout, 
     call.type = type;
     call.timeout = limitOf(timeout);
     call.runsInCaller = !isAsync && !isCoalescing_.load();
+    call.isDeterministic = settings_.isDeterministic;
+    call.roundsOnce = settings_.roundsOnce;
     return call;
 }
 

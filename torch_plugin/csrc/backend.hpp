@@ -101,6 +101,7 @@ private:
     WorkPtr issued(WorkPtr work);
     std::shared_ptr<Lane> lane();
     std::shared_ptr<Lane> laneIfAny() const;
+    WorkPtr issueTogether(std::vector<Call> calls);
     WorkPtr batch(c10d::OpType type, std::vector<WorkPtr> parts);
     WorkPtr receive(const char* title, const at::Tensor& tensor, int peer, int tag);
     std::chrono::milliseconds limitOf(std::chrono::milliseconds asked) const;

@@ -18,6 +18,8 @@ struct GroupSettings {
     std::string name;
     std::chrono::milliseconds timeout{0};
     std::vector<int> globalRanks;  ///< rank -> rank of the job, for messages; empty: the same
+    bool isDeterministic = false;  ///< of every call: the same bits on any layout
+    bool roundsOnce = false;       ///< of every call: 16-bit sums go as f32
 };
 
 /// The library's communicator of one process group, shared by the backend and its works.

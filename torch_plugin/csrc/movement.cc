@@ -113,20 +113,6 @@ Backend::WorkPtr Backend::_allgather_base(at::Tensor& output, at::Tensor& input,
     return issue(std::move(call));
 }
 
-Backend::WorkPtr Backend::allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs,
-                                                          const c10d::AllgatherOptions& options) {
-    TORCH_CHECK_VALUE(outputs.size() == inputs.size(),
-                      "isthmus: all_gather_into_tensor_coalesced: ", outputs.size(),
-                      " outputs for ", inputs.size(), " inputs");
-    c10d::AllgatherOptions each = options;
-    each.asyncOp = true;
-    std::vector<WorkPtr> parts;
-    for (std::size_t index = 0; index < inputs.size(); ++index) {
-        parts.push_back(_allgather_base(outputs[index], inputs[index], each));
-    }
-    return batch(c10d::OpType::COALESCED, std::move(parts));
-}
-
 Backend::WorkPtr Backend::allgather_coalesced(TensorLists& outputs, Tensors& inputs,
                                               const c10d::AllgatherOptions& options) {
     TORCH_CHECK_VALUE(!inputs.empty(), "isthmus: all_gather_coalesced: no inputs");

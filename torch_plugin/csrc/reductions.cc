@@ -3,16 +3,6 @@
 #include "torch_plugin/csrc/backend.hpp"
 
 namespace isthmus::glue {
-namespace {
-
-/// The input of a reduction: dense, apart from the output, and scaled where the operation says so.
-at::Tensor operandOf(const at::Tensor& dense, const Reduction& how) {
-    if (!how.scalesFirst) return dense;
-    const at::AutoDispatchBelowADInplaceOrView noGradient;
-    return at::mul(dense, how.factor).to(dense.scalar_type());
-}
-
-}  // namespace
 
 Backend::WorkPtr Backend::allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) {
     TORCH_CHECK(tensors.size() == 1, "isthmus: all_reduce takes one tensor, got ", tensors.size());
@@ -29,25 +19,6 @@ Backend::WorkPtr Backend::allreduce(Tensors& tensors, const c10d::AllreduceOptio
                                 comm, limits, request);
     };
     if (view.isCopy()) call.writeBack = [view] { view.writeBack(); };
-    return issue(std::move(call));
-}
-
-Backend::WorkPtr Backend::allreduce_coalesced(Tensors& tensors,
-                                              const c10d::AllreduceCoalescedOptions& options) {
-    TORCH_CHECK_VALUE(!tensors.empty(),
-                      "isthmus: all_reduce_coalesced requires non-empty tensor list");
-    Call call = begin("isthmus:all_reduce", c10d::OpType::ALLREDUCE_COALESCED, options);
-    const PackedList packed(tensors, DenseView::Use::kReadWrite, call.operation());
-    const Reduction how = reductionOf(tensors[0].scalar_type(), options.reduceOp, call.operation());
-    const at::Tensor input = operandOf(packed.dense(), how);
-    call.inputs = call.outputs = tensors;
-    call.start = [packed, input, how, count = how.elements.of(input.numel())](
-                     isthmusComm_t comm, const isthmusCallOptions_t* limits,
-                     isthmusRequest_t* request) {
-        return isthmusAllReduce(addressOf(input), packed.data(), count, how.elements.type, how.op,
-                                comm, limits, request);
-    };
-    if (packed.isCopy()) call.writeBack = [packed] { packed.writeBack(); };
     return issue(std::move(call));
 }
 
@@ -131,20 +102,6 @@ Backend::WorkPtr Backend::_reduce_scatter_base(at::Tensor& output, at::Tensor& i
     };
     if (to.isCopy()) call.writeBack = [to] { to.writeBack(); };
     return issue(std::move(call));
-}
-
-Backend::WorkPtr Backend::reduce_scatter_tensor_coalesced(
-    Tensors& outputs, Tensors& inputs, const c10d::ReduceScatterOptions& options) {
-    TORCH_CHECK_VALUE(outputs.size() == inputs.size(),
-                      "isthmus: reduce_scatter_tensor_coalesced: ", outputs.size(), " outputs for ",
-                      inputs.size(), " inputs");
-    c10d::ReduceScatterOptions each = options;
-    each.asyncOp = true;
-    std::vector<WorkPtr> parts;
-    for (std::size_t index = 0; index < inputs.size(); ++index) {
-        parts.push_back(_reduce_scatter_base(outputs[index], inputs[index], each));
-    }
-    return batch(c10d::OpType::COALESCED, std::move(parts));
 }
 
 }  // namespace isthmus::glue

@@ -15,12 +15,14 @@ using ProcessGroup = c10d::ProcessGroup;
 /// Puts our backend into `group` for host tensors. Operators instead of Python bindings: the
 /// library then needs no Python symbol and one file serves every Python of this torch.
 void attach(const c10::intrusive_ptr<ProcessGroup>& group, std::int64_t timeoutMs, std::string name,
-            std::vector<std::int64_t> globalRanks) {
+            std::vector<std::int64_t> globalRanks, bool isDeterministic, bool roundsOnce) {
     watchForks();
     GroupSettings settings;
     settings.name = std::move(name);
     settings.timeout = std::chrono::milliseconds(timeoutMs);
     settings.globalRanks.assign(globalRanks.begin(), globalRanks.end());
+    settings.isDeterministic = isDeterministic;
+    settings.roundsOnce = roundsOnce;
     const c10::intrusive_ptr<c10d::Backend> backend = c10::make_intrusive<Backend>(
         group->getStore(), group->getRank(), group->getSize(), std::move(settings));
     group->setBackend(c10::kCPU, ProcessGroup::BackendType::CUSTOM, backend);
@@ -54,7 +56,7 @@ std::string libraryVersion() {
 TORCH_LIBRARY(isthmus, library) {
     library.def(
         "attach(__torch__.torch.classes.c10d.ProcessGroup group, int timeout_ms, str name, "
-        "int[] global_ranks) -> ()",
+        "int[] global_ranks, bool deterministic, bool one_rounding) -> ()",
         &isthmus::glue::attach);
     library.def("shutdown_all(int grace_ms) -> bool", &isthmus::glue::shutdownAll);
     library.def("share_cpu_tensors(int least_bytes) -> ()", &isthmus::glue::shareCpuTensors);

@@ -157,6 +157,12 @@ Reduction reductionOf(at::ScalarType type, const c10d::ReduceOp& op, const char*
     return reduction;
 }
 
+at::Tensor operandOf(const at::Tensor& dense, const Reduction& how) {
+    if (!how.scalesFirst) return dense;
+    const at::AutoDispatchBelowADInplaceOrView noGradient;
+    return at::mul(dense, how.factor).to(dense.scalar_type());
+}
+
 void checkUsable(const at::Tensor& tensor, const char* operation) {
     TORCH_CHECK(tensor.defined(), "isthmus: ", operation, ": undefined tensor");
     TORCH_CHECK(tensor.layout() == at::kStrided, "isthmus: ", operation,

@@ -35,6 +35,9 @@ struct Reduction {
 /// "or". Throws what torch expects: ValueError for an operation that the type has not.
 Reduction reductionOf(at::ScalarType type, const c10d::ReduceOp& op, const char* operation);
 
+/// The input of a reduction: `dense`, or apart from it and scaled where the operation says so.
+at::Tensor operandOf(const at::Tensor& dense, const Reduction& how);
+
 /// Throws unless `tensor` is one that the library can take: strided layout, in host memory.
 void checkUsable(const at::Tensor& tensor, const char* operation);
 void checkUsable(const std::vector<at::Tensor>& tensors, const char* operation);

@@ -11,6 +11,8 @@ namespace {
 isthmusCallOptions_t optionsOf(const Call& call) {
     isthmusCallOptions_t options = ISTHMUS_CALL_OPTIONS_INITIALIZER;
     options.timeout_ms = call.timeout.count();
+    options.deterministic = call.isDeterministic ? 1 : 0;
+    options.oneRounding = call.roundsOnce ? 1 : 0;
     return options;
 }
 

@@ -30,6 +30,8 @@ struct Call {
     std::shared_ptr<int> source;  ///< receives only: the rank that the message came from
     bool runsInCaller = false;    ///< the caller waits at once: no request, no other thread
     std::uint64_t sequence = 0;
+    bool isDeterministic = false;
+    bool roundsOnce = false;
 
     /// The title without "isthmus:".
     const char* operation() const { return title + sizeof("isthmus:") - 1; }

@@ -4,12 +4,25 @@
 points, found by torch. ``register()`` may be called any number of times."""
 
 import atexit
+import dataclasses
 
 from isthmus.torch import loader
 
 _EXIT_GRACE_MS = 1000  # what a program's end may cost when calls are still in flight
 
 _ready = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """What every call of a group does, the same on all its ranks: ``init_process_group("isthmus",
+    pg_options=Options(deterministic=True))``, or of ``new_group``.
+
+    ``deterministic``: sums have the same bits whatever the layout, the transport and the size.
+    ``one_rounding``: sums of float16 and bfloat16 travel as float32 and are rounded once."""
+
+    deterministic: bool = False
+    one_rounding: bool = False
 
 
 def _operators():
@@ -33,16 +46,37 @@ def _at_exit(shutdown_all):
         pass
 
 
-def _create(options, _backend_options):
+def _wishes(given):
+    """What ``pg_options`` says. Torch hands on its own ``Backend.Options`` of another group, which
+    wish nothing."""
+    from torch._C._distributed_c10d import Backend
+
+    if isinstance(given, Options):
+        return given
+    if given is None or isinstance(given, getattr(Backend, "Options", ())):
+        return Options()
+    raise TypeError(
+        f"isthmus: pg_options is an isthmus.torch.Options, not a {type(given).__qualname__}"
+    )
+
+
+def _create(options, backend_options):
     """Makes the backend of one process group. The group given to the operator is a temporary one:
     it carries store, rank and size, in every version of torch."""
     import torch
     import torch.distributed as dist
 
+    wishes = _wishes(backend_options)
+
     group = dist.ProcessGroup(options.store, options.group_rank, options.group_size)
     timeout_ms = max(1, int(options.timeout.total_seconds() * 1000))
     _operators().attach(
-        group.boxed(), timeout_ms, options.group_id, list(options.global_ranks_in_group)
+        group.boxed(),
+        timeout_ms,
+        options.group_id,
+        list(options.global_ranks_in_group),
+        wishes.deterministic,
+        wishes.one_rounding,
     )
     return group._get_backend(torch.device("cpu"))
 
