@@ -183,7 +183,7 @@ def uneven_splits(world):
         same(got, torch.cat(wanted))
 
 
-@case("lists with a size for each rank")
+@case("lists with a size for each rank")  # NUM-06
 def uneven_lists(world):
     for sizes in ([1, 4, 7, 10], [0, 1, 5000, 7]):
         pieces = [values(r, sizes[r], torch.float32, 3) for r in range(world.size)]

@@ -26,7 +26,7 @@ def end(work):
         work.wait()
 
 
-@case("strided: reductions")
+@case("strided: reductions")  # NUM-01
 def strided_reductions(world):
     for layout, n, is_async in layouts():
         inputs = tensors(world, n, n)
@@ -49,7 +49,7 @@ def strided_reductions(world):
         got.check(wanted)
 
 
-@case("strided: broadcast, scatter, gather")
+@case("strided: broadcast, scatter, gather")  # NUM-01
 def strided_rooted(world):
     for layout, n, is_async in layouts():
         inputs = tensors(world, n, n)
@@ -74,7 +74,7 @@ def strided_rooted(world):
             out.check(inputs[rank])
 
 
-@case("strided: all_gather, all_to_all, send and receive")
+@case("strided: all_gather, all_to_all, send and receive")  # NUM-01
 def strided_exchanges(world):
     right, left = (world.rank + 1) % world.size, (world.rank - 1) % world.size
     for layout, n, is_async in layouts():
@@ -122,7 +122,7 @@ def every_operation(world, tensor):
     return reduced
 
 
-@case("empty tensors keep their place and shape")
+@case("empty tensors keep their place and shape")  # NUM-03
 def empty(world):
     for shape in ((0,), (1, 0, 2), (0, 5)):
         for dtype in (torch.float32, torch.int64, torch.bool):
@@ -135,7 +135,7 @@ def empty(world):
             same(after, torch.full((3,), 12.0))
 
 
-@case("scalars keep their shape")
+@case("scalars keep their shape")  # NUM-22
 def scalars(world):
     for dtype in (torch.float32, torch.bfloat16, torch.int64, torch.bool):
         mine = torch.tensor(world.rank + 1).to(dtype)
@@ -149,7 +149,7 @@ def scalars(world):
         same(whole, torch.arange(1, world.size + 1).to(dtype))
 
 
-@case("one to nine elements around vector widths")
+@case("one to nine elements around vector widths")  # NUM-22
 def widths(world):
     for n in [*range(1, 10), 63, 64, 65, 4097]:
         for dtype in (torch.float32, torch.bfloat16, torch.int8):
@@ -160,7 +160,7 @@ def widths(world):
             same(mine, wanted)
 
 
-@case("NaN from any rank wins")
+@case("NaN from any rank wins")  # NUM-10
 def nan(world):
     for dtype in (torch.float32, torch.float64, torch.float16, torch.bfloat16):
         for guilty in range(world.size):
@@ -176,7 +176,7 @@ def nan(world):
                     same(got, wanted)
 
 
-@case("in place and aliased tensors")
+@case("in place and aliased tensors")  # NUM-19
 def aliased(world):
     n, size, rank = 6, world.size, world.rank
     whole = torch.full((size * n,), -1.0)
@@ -215,7 +215,7 @@ def unusual(world):
     same(parameter.detach(), torch.full((2, 3), 4.0))
 
 
-@case("groups of one rank", ranks=4)
+@case("groups of one rank", ranks=4)  # NUM-05
 def alone(world):
     with world.fresh_group(ranks=[world.rank], use_local_synchronization=True) as group:
         mine = torch.tensor([1.0, 2.0])

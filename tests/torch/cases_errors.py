@@ -31,7 +31,7 @@ def backend():
     return dist.group.WORLD._get_backend(torch.device("cpu"))
 
 
-@case("wrong arguments are refused at once")
+@case("wrong arguments are refused at once")  # NUM-18
 def wrong_arguments(world):
     half, single = torch.ones(4, dtype=torch.float16), torch.ones(4)
     size = world.size
@@ -78,7 +78,7 @@ def broadcast_options(root):
     return options
 
 
-@case("operations that a type has not")
+@case("operations that a type has not")  # NUM-08, NUM-14
 def wrong_operations(world):
     for dtype in (torch.float32, torch.bfloat16):
         for op in (Op.BAND, Op.BOR, Op.BXOR):
@@ -106,7 +106,7 @@ def disagree(world, calls, words):
         refused(RuntimeError, "", dist.all_reduce, torch.ones(1), group=group)  # it stays failed
 
 
-@case("ranks that disagree: count")
+@case("ranks that disagree: count")  # NUM-26
 def disagree_count(world):
     counts = [4, 4, 6, 4]
     disagree(
@@ -114,7 +114,7 @@ def disagree_count(world):
     )
 
 
-@case("ranks that disagree: operation")
+@case("ranks that disagree: operation")  # NUM-26
 def disagree_operation(world):
     def reduces(group):
         dist.reduce(torch.ones(4), 0, group=group)
@@ -125,7 +125,7 @@ def disagree_operation(world):
     disagree(world, [all_reduces, reduces, all_reduces, all_reduces], "reduce")
 
 
-@case("ranks that disagree: root")
+@case("ranks that disagree: root")  # NUM-26
 def disagree_root(world):
     roots = [0, 0, 0, 1]
     disagree(
@@ -133,7 +133,7 @@ def disagree_root(world):
     )
 
 
-@case("ranks that disagree: type")
+@case("ranks that disagree: type")  # NUM-26
 def disagree_type(world):
     kinds = [torch.float32, torch.float32, torch.int32, torch.float32]
     disagree(

@@ -165,7 +165,7 @@ def fork(world):
     same(mine, torch.full((4,), 6.0))
 
 
-@case("thousands of small calls with changing roots")
+@case("thousands of small calls with changing roots")  # NUM-23
 def churn(world):
     choice = torch.Generator().manual_seed(99)
     for step in range(1500):

@@ -145,7 +145,7 @@ def objects(world):
         assert box[1] == "hello"
 
 
-@case("subgroups: order, roots, overlap, global ranks")
+@case("subgroups: order, roots, overlap, global ranks")  # NUM-29
 def subgroups(world):
     members = [[2, 3], [1, 3], [0, 1, 3]]
     groups = [dist.new_group(ranks, backend="isthmus") for ranks in members]

@@ -88,7 +88,7 @@ def ddp_accumulates(world):
     )
 
 
-@case("DDP: complex parameters")
+@case("DDP: complex parameters")  # NUM-14
 def ddp_complex(world):
     class Rotation(nn.Module):
         def __init__(self):
@@ -110,7 +110,7 @@ def ddp_complex(world):
     torch.testing.assert_close(ours, alone)
 
 
-@case("DDP: ranks with other parameters are told so")
+@case("DDP: ranks with other parameters are told so")  # NUM-27
 def ddp_mismatch(world):
     with world.fresh_group(seconds=10) as group:
         module = model()
