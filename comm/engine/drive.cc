@@ -34,9 +34,11 @@ constexpr Time kYieldBusy = std::chrono::microseconds(150);
 
 // No rank's turn takes as long (Execution, kTurnBytes): it was somebody who has nothing to do with
 // us (data loaders, another job), and yields would cost a time slice each. A sleeper's wake-up
-// takes the processor away from them, so the next waits sleep at once.
+// takes the processor away from them, so the next waits sleep at once: a few after one such yield,
+// which may have been an accident, four times as many whenever the next one is lost too.
 constexpr Time kYieldLost = std::chrono::milliseconds(1);
-constexpr int kLostFor = 200;
+constexpr int kFirstLost = 8;
+constexpr int kMostLost = 512;
 
 // While calls need their node's memory alone, a look is a few loads; transports get theirs at every
 // so many looks, and at least this often.
@@ -196,7 +198,8 @@ bool Engine::idle(int& quiet, Time until) {
     const Time took = after - lookedAt_;  // with a look that found nothing: 0.2 us
     lookedAt_ = after;
     sharedFor_ = took > kYieldAlone ? kSharedFor : std::max(sharedFor_ - 1, 0);
-    if (took > kYieldLost) lostFor_ = kLostFor;
+    lostSpan_ = took <= kYieldLost ? 0 : std::clamp(4 * lostSpan_, kFirstLost, kMostLost);
+    lostFor_ = lostSpan_;
     // One more look before sleeping: what it computed may be what this rank waits for.
     if (took > kYieldBusy) quiet = looks + kYields;
     return after < until;

@@ -196,7 +196,8 @@ private:
     Time steppedAt_{0};               ///< owner only: when the last step began
     Time lookedAt_{0};                ///< owner only: that, or when the last yield ended
     int sharedFor_ = 0;               ///< owner only: yields for which the core counts as shared
-    int lostFor_ = 0;                 ///< owner only: waits that sleep at once
+    int lostFor_ = 0;                 ///< owner only: waits that still sleep at once
+    int lostSpan_ = 0;                ///< owner only: of how many, after the last yield
     Counters counters_;
     std::thread progress_;
 };
