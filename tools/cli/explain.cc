@@ -1,8 +1,9 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
-#include <iterator>
 #include <memory>
 
 #include "comm/base/knobs.hpp"
@@ -75,11 +76,30 @@ Result<ExplainQuestion> questionOf(const ExplainOptions& options) {
     return question;
 }
 
+// A row takes a few hundred bytes and a rank as many: this is no file of bench any more.
+constexpr std::size_t kMostOfFile = std::size_t{64} << 20;
+
+Result<std::string> textOf(const std::string& path) {
+    const auto failed = [&](const char* why) {
+        return Status::invalidArgument("--measured: cannot read " + path + ": " + why);
+    };
+    std::ifstream file(path);
+    if (!file) return failed(std::strerror(errno));
+    std::string text;
+    std::vector<char> piece(64 << 10);
+    do {
+        file.read(piece.data(), static_cast<std::streamsize>(piece.size()));
+        if (file.bad()) return failed(std::strerror(errno));  // a folder opens, and then fails here
+        text.append(piece.data(), static_cast<std::size_t>(file.gcount()));
+        if (text.size() > kMostOfFile) return failed("it has no end, or more than 64 MiB");
+    } while (file);
+    return text;
+}
+
 Result<Measurement> readMeasurement(const ExplainOptions& options) {
-    std::ifstream file(options.measured);
-    if (!file) return Status::invalidArgument("--measured: cannot read " + options.measured);
-    Result<Measurement> measurement =
-        measurementOf(std::string(std::istreambuf_iterator<char>(file), {}));
+    const Result<std::string> text = textOf(options.measured);
+    if (!text.ok()) return text.status();
+    Result<Measurement> measurement = measurementOf(*text);
     if (!measurement.ok()) return measurement.status().within(options.measured);
     const Result<Collective> measured = collectiveNamed(measurement->collective);
     if (!measured.ok()) return measured.status().within(options.measured);

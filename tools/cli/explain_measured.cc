@@ -3,15 +3,22 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <charconv>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 #include "tools/cli/bench_shape.hpp"
+#include "tools/cli/node_spec.hpp"
 
 namespace isthmus::cli {
 namespace {
 
 using Json = nlohmann::json;
 using OrderedJson = nlohmann::ordered_json;
+
+// More than any machine has, and yet sums of it fit into 64 bits.
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 48;
+constexpr double kMostMicroseconds = 1e12;  // eleven days
 
 // What follows `option` among bench's arguments: "--malloc", "--algorithm ring",
 // "--algorithm=ring".
@@ -30,20 +37,41 @@ bool hasArgument(const Json& arguments, std::string_view option, std::string* va
     return false;
 }
 
-// bench writes the node of a rank as "node 3".
-int nodeOf(const Json& device) {
-    const auto text = device.at("device_info").get<std::string>();
-    return std::stoi(text.substr(text.find_last_of(' ') + 1));
+[[noreturn]] void refuse(std::string_view field, const std::string& text, const char* wanted) {
+    throw std::invalid_argument(fmt::format("{} \"{}\" is not {}", field, text, wanted));
+}
+
+// The last word of a text, which bench pads: a whole number of `least` or more.
+int lastNumberOf(const Json& in, const char* field, int least, const char* wanted) {
+    const auto text = in.at(field).get<std::string>();
+    const std::size_t space = text.find_last_of(' ');
+    const char* const begin = text.data() + (space == text.npos ? 0 : space + 1);
+    const char* const end = text.data() + text.size();
+    int value = 0;
+    const auto [stop, error] = std::from_chars(begin, end, value);
+    if (error != std::errc() || stop != end || value < least) refuse(field, text, wanted);
+    return value;
+}
+
+// nlohmann's get() would make -8 and 1e30 into some other number of bytes.
+std::uint64_t bytesOf(const Json& in, const char* field) {
+    const Json& value = in.at(field);
+    const bool isCount = value.is_number_unsigned() && value.get<std::uint64_t>() <= kMostBytes;
+    if (!isCount) refuse(field, value.dump(), "a number of bytes");
+    return value.get<std::uint64_t>();
 }
 
 MeasuredRow rowOf(const Json& json) {
     MeasuredRow row;
-    row.bytes = json.at("size").get<std::uint64_t>();
+    row.bytes = bytesOf(json, "size");
     row.type = json.at("type").get<std::string>();
-    row.root = std::max(std::stoi(json.at("root").get<std::string>()), 0);
+    row.root = std::max(lastNumberOf(json, "root", -1, "a rank, or -1 for none"), 0);
     const Json& half = json.at("out_of_place");
-    row.seconds = half.at("time").get<double>() / 1e6;
-    if (half.contains("wire_bytes")) row.wireBytes = half.at("wire_bytes").get<std::uint64_t>();
+    const double microseconds = half.at("time").get<double>();
+    if (!(microseconds > 0 && microseconds < kMostMicroseconds))
+        refuse("time", half.at("time").dump(), "a time in us");
+    row.seconds = microseconds / 1e6;
+    if (half.contains("wire_bytes")) row.wireBytes = bytesOf(half, "wire_bytes");
     return row;
 }
 
@@ -53,10 +81,19 @@ Measurement read(const Json& json) {
     measurement.isMapped = !hasArgument(arguments, "--malloc");
     hasArgument(arguments, "--algorithm", &measurement.algorithm);
     for (const Json& device : json.at("config").at("devices"))
-        measurement.nodeOfRank.push_back(nodeOf(device));
+        measurement.nodeOfRank.push_back(
+            lastNumberOf(device, "device_info", 0, "the number of a node"));
+    const std::size_t ranks = measurement.nodeOfRank.size();
+    if (ranks > NodeSpec::kMaxRanks)
+        refuse("devices", std::to_string(ranks), "a number of ranks that one job has");
     for (const Json& row : json.at("results")) {
-        measurement.collective = row.at("experiment_name").get<std::string>();
+        auto collective = row.at("experiment_name").get<std::string>();
+        if (!measurement.rows.empty() && collective != measurement.collective)
+            refuse("experiment_name", collective, measurement.collective.c_str());
+        measurement.collective = std::move(collective);
         measurement.rows.push_back(rowOf(row));
+        if (static_cast<std::size_t>(measurement.rows.back().root) >= ranks && ranks > 0)
+            refuse("root", std::to_string(measurement.rows.back().root), "a rank of the job");
     }
     return measurement;
 }

@@ -10,7 +10,7 @@
 namespace isthmus::cli {
 namespace {
 
-constexpr int kMaxRanks = 4096;  // what one machine can start; a slip of the finger is more
+constexpr int kMaxRanks = NodeSpec::kMaxRanks;
 
 std::optional<int> positiveNumber(std::string_view text) {
     int value = 0;

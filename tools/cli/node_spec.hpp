@@ -14,6 +14,9 @@ namespace isthmus::cli {
 /// `4+4+1`. A plain `N` is one node of N ranks.
 class NodeSpec {
 public:
+    /// What one machine can start; a slip of the finger is more.
+    static constexpr int kMaxRanks = 4096;
+
     enum class Order {
         kBlock,       ///< ranks 0..r-1 on the first node, the next on the second, ...
         kRoundRobin,  ///< dealt one a node in turn, full nodes left out

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <utility>
+
 namespace isthmus::cli {
 namespace {
 
@@ -38,6 +41,46 @@ TEST(ExplainMeasured, SaysWhatIsNotAsBenchWritesIt) {
                                    R"({"args": [], "config": {"devices": []}, "results": []})"}) {
         EXPECT_THAT(measurementOf(text).status().what(), HasSubstr("bench --format json")) << text;
     }
+}
+
+std::string withInstead(std::string_view was, std::string_view is) {
+    std::string text = kFile;
+    const std::size_t at = text.find(was);
+    EXPECT_NE(at, text.npos) << was;
+    return text.replace(at, was.size(), is);
+}
+
+// Each would else be some other number, or a row of another collective among these.
+TEST(ExplainMeasured, RefusesFieldsThatBenchNeverWrites) {
+    const std::pair<const char*, const char*> wrong[] = {
+        {"\"size\": 1048576", "\"size\": -8"},
+        {"\"size\": 1048576", "\"size\": 8.5"},
+        {"\"size\": 1048576", "\"size\": 1e30"},
+        {"\"size\": 1048576", "\"size\": 18446744073709551615"},
+        {"\"wire_bytes\": 1048576", "\"wire_bytes\": -1"},
+        {"\"root\": \"    -1\"", "\"root\": \"    -5\""},
+        {"\"root\": \"    -1\"", "\"root\": \"    1x\""},
+        {"\"root\": \"    -1\"", "\"root\": \"     4\""},
+        {"\"root\": \"    -1\"", "\"root\": \"99999999999999999999\""},
+        {"\"time\": 2000.0", "\"time\": 0"},
+        {"\"time\": 2000.0", "\"time\": -3.5"},
+        {"\"time\": 2000.0", "\"time\": 1e308"},
+        {"\"node 0\"", "\"node\""},
+        {"\"node 0\"", "\"node -3\""},
+        {"\"node 0\"", "\"node 1z\""},
+        {"\"experiment_name\": \"all_reduce\"", "\"experiment_name\": \"all_gather\""},
+    };
+    for (const auto& [was, is] : wrong)
+        EXPECT_THAT(measurementOf(withInstead(was, is)).status().what(), HasSubstr(" is not "))
+            << is;
+}
+
+TEST(ExplainMeasured, RefusesMoreRanksThanAJobHas) {
+    std::string devices;
+    for (int rank = 0; rank < 4096; ++rank) devices += R"({"device_info": "node 0"}, )";
+    const std::string text =
+        withInstead(R"({"device_info": "node 0"})", devices + R"({"device_info": "node 0"})");
+    EXPECT_THAT(measurementOf(text).status().what(), HasSubstr("devices \"4100\" is not"));
 }
 
 // Two nodes of two: an all-reduce of S sends at least S from a card, here at 95.65 % of 5 Gbit/s.
