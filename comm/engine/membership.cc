@@ -133,9 +133,8 @@ bool Membership::admit() {
     bool isNews = false;
     while (!queued_.empty() && active_.size() < kMostActive && failure_.ok()) {
         if (!isLaneFree()) return isNews;
-        for (Rank rank = 0; rank < ranks(); ++rank) {
-            if (member(rank).leftAt > nextSequence_) continue;
-            failWithout(rank, *queued_.front(), nextSequence_);
+        if (firstLeft_ >= 0 && member(firstLeft_).leftAt <= nextSequence_) {
+            failWithout(firstLeft_, *queued_.front(), nextSequence_);
             return true;
         }
         auto call = std::move(queued_.front());
@@ -146,14 +145,7 @@ bool Membership::admit() {
         Execution& execution = *active_.back();
         execution.begin(std::move(call), nextSequence_++);
         past_[execution.sequence() % kPast] = {execution.sequence(), execution.fingerprint()};
-        const auto [from, to] = early_.equal_range(execution.sequence());
-        for (auto it = from; it != to; ++it) {
-            if (it->second.second != execution.fingerprint()) {
-                mismatch(execution, it->second.first, it->second.second);
-                return true;
-            }
-        }
-        early_.erase(from, to);
+        if (!isAgreed(execution)) return true;
         if (Status status = execution.enter(); !status.ok()) {
             fail(status.within(title(execution.call(), execution.sequence())));
             return true;
@@ -161,6 +153,19 @@ bool Membership::admit() {
         isNews = true;
     }
     return isNews;
+}
+
+// False, and a failure, when a rank that entered the call before said something else of it.
+bool Membership::isAgreed(const Execution& execution) {
+    if (early_.empty()) return true;
+    const auto [from, to] = early_.equal_range(execution.sequence());
+    for (auto it = from; it != to; ++it) {
+        if (it->second.second == execution.fingerprint()) continue;
+        mismatch(execution, it->second.first, it->second.second);
+        return false;
+    }
+    early_.erase(from, to);
+    return true;
 }
 
 std::shared_ptr<Work> Membership::takeOut(std::size_t index) {
@@ -279,6 +284,7 @@ void Membership::told(Rank from, const Status& verdict) {
 void Membership::left(Rank from, std::uint64_t finished) {
     config_.members[from].hasStopped = true;
     config_.members[from].leftAt = finished;
+    if (firstLeft_ < 0 || finished < member(firstLeft_).leftAt) firstLeft_ = from;
     if (member(from).leftSince == Time::max()) config_.members[from].leftSince = engine_.now();
     if (!failure_.ok()) return;
     // Calls that I entered before I heard of it, and it never will.

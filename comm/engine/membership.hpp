@@ -161,6 +161,7 @@ private:
     void disagree(const std::string& title, const CallFingerprint& mine, Rank other,
                   const CallFingerprint& theirs);
     bool admit();
+    bool isAgreed(const Execution& execution);
     bool retire();
     bool advance(Time now);
     std::shared_ptr<Work> takeOut(std::size_t index);
@@ -194,6 +195,7 @@ private:
         early_;  ///< calls that others are in already
 
     std::atomic<bool> wasIdle_{true};
+    Rank firstLeft_ = -1;  ///< of those that left in order, whoever did its part in fewest calls
     bool isLeaving_ = false;
     mutable std::mutex failureMutex_;  ///< guards failure_ for failureNow(); it is written once
     Status failure_;
