@@ -67,7 +67,7 @@ def _shared_memory():
     return {name for name in os.listdir("/dev/shm") if "isthmus" in name}
 
 
-def _pretend_installed(folder):
+def pretend_installed(folder):
     """What pip writes beside a package, for the entry points; the package itself is on the path."""
     with open(os.path.join(ROOT, "pyproject.toml"), "rb") as file:
         project = tomllib.load(file)["project"]
@@ -85,7 +85,7 @@ def run(name):
     code, wanted, last = SCRIPTS[name]
     before = _shared_memory()
     with tempfile.TemporaryDirectory(prefix="isthmus-exit-") as folder:
-        _pretend_installed(folder)
+        pretend_installed(folder)
         paths = os.pathsep.join([folder, os.environ.get("PYTHONPATH", "")])
         command = [sys.executable, "-c", BEGIN + code]
         processes = [

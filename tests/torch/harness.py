@@ -5,6 +5,7 @@ after a failure the world is replaced, because its ranks may no longer agree on 
 
 import contextlib
 import datetime
+import faulthandler
 import multiprocessing
 import os
 import signal
@@ -60,6 +61,12 @@ class World:
             if group is not dist.GroupMember.NON_GROUP_MEMBER:
                 dist.destroy_process_group(group)
 
+    def fresh_gloo(self):
+        """Another group of gloo with all ranks, for cases that break theirs."""
+        import torch.distributed as dist
+
+        return dist.new_group(backend="gloo", timeout=datetime.timedelta(seconds=GROUP_SECONDS))
+
     def meet(self):
         """All ranks are here afterwards; over gloo, so that our own state does not matter."""
         import torch.distributed as dist
@@ -88,6 +95,7 @@ def _rank_main(pipe, rank, size, port, modules, folder):
     pipe.send(("ready", "", 0.0))
     while (name := pipe.recv()) is not None:
         began = time.monotonic()
+        faulthandler.dump_traceback_later(CASE_SECONDS - 5)  # where a case is stuck
         try:
             torch.manual_seed(1337)
             bodies[name](world)
@@ -96,6 +104,7 @@ def _rank_main(pipe, rank, size, port, modules, folder):
             verdict, text = "skip", str(why)
         except BaseException:  # noqa: BLE001 - the parent prints it
             verdict, text = "fail", traceback.format_exc()
+        faulthandler.cancel_dump_traceback_later()
         pipe.send((verdict, text, time.monotonic() - began))
     dist.destroy_process_group()
     pipe.send(("bye", "", 0.0))

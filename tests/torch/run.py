@@ -21,6 +21,11 @@ MODULES = [
     "cases_works",
     "cases_training",
     "cases_parallel",
+    "cases_wrappers",
+    "cases_programs",
+    "cases_groups",
+    "cases_contract",
+    "cases_contract_groups",
     "cases_life",
     "cases_memory",
 ]
@@ -93,16 +98,17 @@ def main():
         return [n for n in names if any(fnmatch.fnmatch(n, pattern) for pattern in patterns)]
 
     cases = {case.name: case for case in all_cases()}
+    scripts = {name: module for module in (cases_exit,) for name in module.SCRIPTS}
     if chosen.list:
-        print("\n".join([*cases, *cases_exit.SCRIPTS]))
+        print("\n".join([*cases, *scripts]))
         return 0
     counts = {"ok": 0, "fail": 0, "skip": 0}
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="isthmus-torch-") as folder:
         run_worlds([cases[name] for name in wanted(cases)], folder, counts)
-        for name in wanted(cases_exit.SCRIPTS):
+        for name in wanted(scripts):
             started = time.monotonic()
-            verdict, text = cases_exit.run(name)
+            verdict, text = scripts[name].run(name)
             report(name, [(verdict, text, time.monotonic() - started)], counts)
     print(f"took {time.monotonic() - began:.0f} s")
     print(f"{counts['ok']} passed, {counts['fail']} failed, {counts['skip']} skipped")
