@@ -196,6 +196,13 @@ Status placeMembers(Runtime& runtime, MembershipConfig& config, const std::vecto
             member.place = cards[i].place;
             const auto at = std::find(node.begin(), node.end(), rank);
             if (at != node.end()) {
+                if (rank != config.me && inside[i] == nullptr) {
+                    status = Status::mismatch(
+                        "rank " + std::to_string(rank) + " says that it shares memory with rank " +
+                        std::to_string(config.me) +
+                        ", which has not mapped it: are these proofs of an earlier start?");
+                    return;
+                }
                 member.position = static_cast<int>(at - node.begin());
                 member.endpoint = rank == config.me ? nullptr : inside[i];
                 member.arena = rank == config.me
