@@ -69,6 +69,9 @@ public:
     /// Posted messages that have not come back; the memory they use is theirs until then.
     int pendingOperations() const { return pending_; }
 
+    /// No peer reads or writes its buffers: what it shows of them is a copy in its lane.
+    bool isPrivate() const { return plan_ && plan_->meetsOnce(); }
+
     /// Stops running steps; the caller cancels the messages.
     void stop() { isStopped_ = true; }
 

@@ -351,8 +351,9 @@ bool Membership::drainFailed(Time now) {
     const bool haveStopped = std::all_of(nodeRanks_.begin(), nodeRanks_.end(), [&](Rank rank) {
         return rank == me() || member(rank).hasStopped;
     });
-    if (!haveStopped && now - failedAt_ < kStopPatience && !active_.empty()) return isNews;
+    const bool mayTouch = !haveStopped && now - failedAt_ < kStopPatience;
     while (!active_.empty() && active_.front()->pendingOperations() == 0) {
+        if (mayTouch && !active_.front()->isPrivate()) return isNews;
         const auto work = takeOut(0);
         engine_.finish(*work, failure_);
         isNews = true;

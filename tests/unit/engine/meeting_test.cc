@@ -103,5 +103,20 @@ TEST(Meetings, LookAtTheNodesMemoryOnly) {
     EXPECT_FALSE(job.group(0).mayMove());  // nothing is left
 }
 
+// Peers that do not answer, stopped ones for example, hold the buffers of other calls for 500 ms.
+TEST(Meetings, FailWithoutWaitingForPeersToStop) {
+    EngineJob job({0, 0});
+    std::vector<float> small = {1};
+    const std::span<float> large = job.mapped(0, 5000, 1);
+    const auto meets = job.start(0, sumOf(small), {"inline"});
+    const auto shares = job.start(0, sumOf(large), {"direct"});
+    job.step(0);
+    job.group(0).fail(Status::timeout("nobody came"));
+    job.step(0);
+    ASSERT_TRUE(meets->isDone());
+    EXPECT_EQ(meets->status().code(), Status::Code::kTimeout);
+    EXPECT_FALSE(shares->isDone());
+}
+
 }  // namespace
 }  // namespace isthmus::test
