@@ -114,6 +114,19 @@ def initialization_order(world):
             dist.destroy_process_group(group)
 
 
+@contract("test_wait_unregisters_work")
+def registry(world):
+    from torch._C import _distributed_c10d as native
+    from torch.distributed import _functional_collectives as functional
+
+    with functional.allow_inflight_collective_as_graph_input_ctx():
+        before = native._get_work_registry_size()
+        work = dist.all_reduce(torch.ones(1), async_op=True)
+        assert native._get_work_registry_size() == before + 1
+        work.wait()
+        assert native._get_work_registry_size() == before
+
+
 @contract("test_async_work_lifetime")
 def lifetime(world):
     mine = full(4, torch.float32, world.rank + 1)

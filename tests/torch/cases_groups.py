@@ -46,6 +46,19 @@ def local_synchronisation(world):
     world.meet()
 
 
+@case("two ranks of a new group talk while the others do not call")
+def two_of_four(world):
+    with world.fresh_group() as group:
+        mine = torch.full((3,), float(world.rank))
+        if world.rank == 1:
+            dist.send(mine, 3, group=group)
+        elif world.rank == 3:
+            dist.recv(mine, 1, group=group)
+            same(mine, torch.full((3,), 1.0))
+        world.meet()  # over gloo: ranks 0 and 2 have not called anything of this group yet
+        works(world, group)
+
+
 @case("a new group that is destroyed unused")
 def unused(world):
     import time
@@ -76,6 +89,26 @@ def detail(world):
         dist.destroy_process_group(group)
     finally:
         dist.set_debug_level(before)
+
+
+@case("dozens of meshes, used in another order on each rank")
+def meshes(world):
+    from torch.distributed.device_mesh import init_device_mesh
+
+    made = [
+        init_device_mesh("cpu", shape, mesh_dim_names=("outer", "inner"))
+        for shape in [(2, 2), (4, 1), (1, 4)] * 8
+    ]
+    order = torch.randperm(24, generator=torch.Generator().manual_seed(world.rank)).tolist()
+    works_in_flight = []
+    for index in order:
+        for axis in ("outer", "inner"):
+            group = made[index].get_group(axis)
+            mine = torch.ones(3)
+            works_in_flight.append((dist.all_reduce(mine, group=group, async_op=True), mine, group))
+    for work, mine, group in works_in_flight:
+        work.wait()
+        same(mine, torch.full((3,), float(group.size())))
 
 
 @case("monitored barrier in gloo's words")

@@ -90,6 +90,7 @@ def main():
     for module in MODULES:
         __import__(module)
     import cases_exit
+    import cases_launch
     from harness import all_cases
 
     patterns = chosen.patterns or ["*"]
@@ -98,7 +99,7 @@ def main():
         return [n for n in names if any(fnmatch.fnmatch(n, pattern) for pattern in patterns)]
 
     cases = {case.name: case for case in all_cases()}
-    scripts = {name: module for module in (cases_exit,) for name in module.SCRIPTS}
+    scripts = {name: module for module in (cases_exit, cases_launch) for name in module.SCRIPTS}
     if chosen.list:
         print("\n".join([*cases, *scripts]))
         return 0

@@ -70,6 +70,7 @@ bool BatchWork::wait(std::chrono::milliseconds timeout) {
         }
         part->wait(left);
     }
+    forgetInRegistry(this);
     return true;
 }
 

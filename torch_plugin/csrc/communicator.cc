@@ -15,6 +15,10 @@ using Clock = std::chrono::steady_clock;
 /// How long a group that was dropped without destroy_process_group waits for its own calls.
 constexpr auto kDropGrace = std::chrono::milliseconds(500);
 
+/// How long a group that is destroyed before its ranks have met waits for them: those that need
+/// each other still can if all made the group, and one that was never made elsewhere costs no more.
+constexpr auto kMeetingGrace = std::chrono::seconds(5);
+
 struct Registry {
     std::mutex mutex;
     std::vector<std::weak_ptr<Communicator>> live;
@@ -37,7 +41,8 @@ void remember(const std::shared_ptr<Communicator>& communicator) {
 std::shared_ptr<Communicator> Communicator::make(c10::intrusive_ptr<c10d::Store> store, int rank,
                                                  int ranks, const GroupSettings& settings) {
     std::shared_ptr<Communicator> made(new Communicator(settings.timeout));
-    const StoreAdapter adapter = adaptStore(std::move(store));
+    const StoreAdapter adapter =
+        adaptStore(std::move(store), {rank, ranks, settings.timeout, made->isLeaving_});
     isthmusConfig_t config = ISTHMUS_CONFIG_INITIALIZER;
     config.name = settings.name.c_str();
     config.timeout_ms = settings.timeout.count();
@@ -47,7 +52,23 @@ std::shared_ptr<Communicator> Communicator::make(c10::intrusive_ptr<c10d::Store>
         &made->handle_, ranks, rank, &adapter.callbacks, adapter.context, &config));
     throwUnlessOk(outcome, "init_process_group");
     remember(made);
+    if (ranks == 1) {
+        made->meeting_.skip();
+        return made;
+    }
+    made->meeting_.begin([made, ranks] {
+        std::vector<int> nodes(static_cast<std::size_t>(ranks));
+        // A failure is kept in the library and told by whatever is called next.
+        static_cast<void>(made->with(
+            [&](isthmusComm_t handle) { return isthmusCommNodes(handle, nodes.data()); }));
+    });
     return made;
+}
+
+void Communicator::endMeeting(Clock::time_point deadline) {
+    if (meeting_.isOver()) return;
+    meeting_.waitUntil(deadline);
+    isLeaving_->store(true, std::memory_order_relaxed);  // a flag alone: orders nothing
 }
 
 Communicator::~Communicator() {
@@ -71,6 +92,7 @@ Outcome Communicator::close() {
         const std::shared_lock lock(handleMutex_);
         if (handle_ == nullptr) return {};
     }
+    endMeeting(Clock::now() + std::min<Clock::duration>(timeout_, kMeetingGrace));
     Outcome flushed = with([](isthmusComm_t handle) { return isthmusCommFinalize(handle); });
     waitForWorks(Clock::now() + timeout_ + kDropGrace);
     const std::unique_lock lock(handleMutex_);
@@ -92,12 +114,14 @@ void Communicator::waitForWorks(Clock::time_point deadline) const {
 
 void Communicator::abort() {
     if (isForkedChild()) return;
+    isLeaving_->store(true, std::memory_order_relaxed);
     const std::shared_lock lock(handleMutex_);
     if (handle_ != nullptr) isthmusCommAbort(handle_);
 }
 
 void Communicator::closeBy(Clock::time_point deadline) {
     if (isForkedChild()) return;
+    endMeeting(deadline);
     waitForWorks(deadline);
     if (inFlight_.load() > 0) abort();
     const std::unique_lock lock(handleMutex_, deadline + kDropGrace);

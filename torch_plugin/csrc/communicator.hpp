@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "torch_plugin/csrc/errors.hpp"
+#include "torch_plugin/csrc/meeting.hpp"
 #include "torch_plugin/csrc/torch_compat.hpp"
 
 namespace isthmus::glue {
@@ -26,7 +27,7 @@ struct GroupSettings {
 /// Any thread may use it; it ends once, by close() or by the last owner.
 class Communicator {
 public:
-    /// Contacts nobody: peers meet at the first call.
+    /// Waits for nobody: the ranks meet on another thread, see meeting().
     static std::shared_ptr<Communicator> make(c10::intrusive_ptr<c10d::Store> store, int rank,
                                               int ranks, const GroupSettings& settings);
     ~Communicator();
@@ -40,6 +41,9 @@ public:
         if (const Outcome gone = whyGone(); !gone.ok()) return gone;
         return Outcome::of(start(handle_));
     }
+
+    /// Where the ranks meet; calls go there first.
+    Meeting& meeting() { return meeting_; }
 
     void beganCall() { inFlight_.fetch_add(1); }
     void endedCall() { inFlight_.fetch_sub(1); }
@@ -63,6 +67,8 @@ public:
 private:
     explicit Communicator(std::chrono::milliseconds timeout) : timeout_(timeout) {}
     Outcome whyGone() const;
+    /// Gives the ranks until `deadline` to have met, then ends this rank's search.
+    void endMeeting(std::chrono::steady_clock::time_point deadline);
     /// Until no work is unfinished, or `deadline`.
     void waitForWorks(std::chrono::steady_clock::time_point deadline) const;
 
@@ -70,6 +76,8 @@ private:
     mutable std::shared_timed_mutex handleMutex_;
     isthmusComm_t handle_ = nullptr;
     std::atomic<int> inFlight_{0};
+    std::shared_ptr<std::atomic<bool>> isLeaving_ = std::make_shared<std::atomic<bool>>(false);
+    Meeting meeting_;
 };
 
 }  // namespace isthmus::glue

@@ -5,12 +5,17 @@
 
 #include <atomic>
 #include <chrono>
+#include <system_error>
 #include <utility>
 
 namespace isthmus::glue {
 namespace {
 
 std::atomic<bool> isChild{false};
+
+/// Callbacks that wait for each other deeper than this are left to their timeouts.
+constexpr int kMostThreads = 64;
+thread_local bool isExecutorThread = false;
 
 }  // namespace
 
@@ -32,9 +37,37 @@ Executor& Executor::instance() {
 
 void Executor::start() {
     const std::lock_guard lock(mutex_);
-    if (isRunning_ || isStopped_) return;
+    if (threads_ > 0 || isStopped_) return;
+    addThread();
+}
+
+void Executor::addThread() {
     std::thread([this] { run(); }).detach();
-    isRunning_ = true;
+    ++threads_;
+}
+
+void Executor::keepGoing() {
+    if (tasks_.empty() || inCallbacks_ < threads_ || threads_ >= kMostThreads) return;
+    try {
+        addThread();
+    } catch (const std::system_error&) {
+        // The system has no thread to give: what was posted waits for the callback to return.
+    }
+}
+
+Executor::Callback::Callback() {
+    if (!isExecutorThread) return;
+    Executor& executor = instance();
+    const std::lock_guard lock(executor.mutex_);
+    ++executor.inCallbacks_;
+    executor.keepGoing();
+}
+
+Executor::Callback::~Callback() {
+    if (!isExecutorThread) return;
+    Executor& executor = instance();
+    const std::lock_guard lock(executor.mutex_);
+    --executor.inCallbacks_;
 }
 
 void Executor::post(c10::intrusive_ptr<c10::intrusive_ptr_target> work, Finishable* finish) {
@@ -45,13 +78,14 @@ void Executor::post(c10::intrusive_ptr<c10::intrusive_ptr_target> work, Finishab
     }
     tasks_.push_back({std::move(work), finish});
     wake_.notify_one();
+    keepGoing();
 }
 
 bool Executor::stop(std::chrono::milliseconds grace) {
     std::unique_lock lock(mutex_);
     isStopped_ = true;
-    wake_.notify_one();
-    const bool isOver = idle_.wait_for(lock, grace, [this] { return !isRunning_; });
+    wake_.notify_all();
+    const bool isOver = idle_.wait_for(lock, grace, [this] { return threads_ == 0; });
     for (Task& task : tasks_) static_cast<void>(task.work.release());
     tasks_.clear();
     return isOver;
@@ -69,9 +103,11 @@ void Executor::finish(Task task) {
 
 void Executor::run() {
     pthread_setname_np(pthread_self(), "isthmus-done");
+    isExecutorThread = true;
     std::unique_lock lock(mutex_);
     while (true) {
-        wake_.wait(lock, [this] { return isStopped_ || !tasks_.empty(); });
+        const bool isOneTooMany = threads_ - inCallbacks_ > 1;
+        if (!isOneTooMany) wake_.wait(lock, [this] { return isStopped_ || !tasks_.empty(); });
         if (tasks_.empty()) break;
         Task task = std::move(tasks_.front());
         tasks_.pop_front();
@@ -79,7 +115,7 @@ void Executor::run() {
         finish(std::move(task));
         lock.lock();
     }
-    isRunning_ = false;
+    --threads_;
     idle_.notify_all();
 }
 

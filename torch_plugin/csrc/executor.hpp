@@ -17,9 +17,10 @@ public:
     virtual void finishOnExecutor() = 0;
 };
 
-/// One thread per process that ends works nobody waits for: it writes strided results back, marks
+/// A thread of the process that ends works nobody waits for: it writes strided results back, marks
 /// futures (whose callbacks may take Python's lock) and lets go of tensors. The library's own
-/// thread does none of that, or a Python program could hold up its network.
+/// thread does none of that, or a Python program could hold up its network. A callback may wait for
+/// another future, as those of PowerSGD do: while all its threads are in callbacks, one more works.
 class Executor {
 public:
     /// Made at the first use; never destroyed, so that no exit order can hurt.
@@ -38,6 +39,15 @@ public:
     /// would end the process. Call it again then.
     bool stop(std::chrono::milliseconds grace);
 
+    /// Around what calls back into the program; no effect on a thread that is none of ours.
+    class Callback {
+    public:
+        Callback();
+        ~Callback();
+        Callback(const Callback&) = delete;
+        Callback& operator=(const Callback&) = delete;
+    };
+
 private:
     struct Task {
         c10::intrusive_ptr<c10::intrusive_ptr_target> work;
@@ -45,13 +55,17 @@ private:
     };
 
     void run();
+    void addThread();
+    /// Under the lock: nothing that was posted waits for the program's own code.
+    void keepGoing();
     static void finish(Task task);
 
     std::mutex mutex_;
     std::condition_variable wake_;
     std::condition_variable idle_;
     std::deque<Task> tasks_;
-    bool isRunning_ = false;
+    int threads_ = 0;
+    int inCallbacks_ = 0;  ///< of those threads
     bool isStopped_ = false;
 };
 

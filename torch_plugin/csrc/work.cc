@@ -3,6 +3,7 @@
 #include <ATen/core/ivalue.h>
 #include <ATen/core/jit_type.h>
 
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <utility>
 
 namespace isthmus::glue {
@@ -44,10 +45,14 @@ Work::~Work() {
 
 c10::intrusive_ptr<Work> Work::issue(int rank, Call call,
                                      std::shared_ptr<Communicator> communicator) {
-    if (!call.runsInCaller) Executor::instance().start();
+    Meeting& meeting = communicator->meeting();
+    const bool waitsAtOnce = call.runsInCaller;
+    if (!waitsAtOnce || !meeting.isOver()) Executor::instance().start();
     auto work = c10::make_intrusive<Work>(rank, std::move(call), std::move(communicator));
     work->communicator_->beganCall();
-    if (work->call_.runsInCaller) {
+    if (meeting.take(work)) {
+        if (waitsAtOnce) work->wait(kNoTimeout);
+    } else if (waitsAtOnce) {
         work->runInCaller();
     } else {
         work->startAsync();
@@ -88,16 +93,14 @@ void Work::runOnLane(c10::intrusive_ptr<Work> work) noexcept {
     Executor::instance().post(std::move(work), self);
 }
 
-void Work::startAsync() {
+Work::Begun Work::begin() {
     const isthmusCallOptions_t options = optionsOf(call_);
     isthmusRequest_t request = nullptr;
     const Outcome started = communicator_->with(
         [&](isthmusComm_t handle) { return call_.start(handle, &options, &request); });
     if (!started.ok() || request == nullptr) {
         settle(started);
-        complete();
-        rethrow();
-        return;
+        return started.ok() ? Begun::kDone : Begun::kRefused;
     }
     c10::intrusive_ptr<Work> parked;
     {
@@ -112,14 +115,21 @@ void Work::startAsync() {
     } else {
         settle(Outcome::of(isthmusWait(&request, -1)));
     }
-    bool isDone = false;
-    {
-        const std::lock_guard lock(callMutex_);
-        driver_ = nullptr;
-        request_ = request;
-        isDone = isSettled_;
-    }
-    if (isDone) complete();
+    const std::lock_guard lock(callMutex_);
+    driver_ = nullptr;
+    request_ = request;
+    return isSettled_ ? Begun::kDone : Begun::kRunning;
+}
+
+void Work::startAsync() {
+    const Begun begun = begin();
+    if (begun != Begun::kRunning) complete();
+    if (begun == Begun::kRefused) rethrow();
+}
+
+void Work::beginLater(c10::intrusive_ptr<Work> work) noexcept {
+    Work* const self = work.get();
+    if (self->begin() != Begun::kRunning) Executor::instance().post(std::move(work), self);
 }
 
 void Work::onLibraryDone(isthmusResult_t result, const char* text, void* context) {
@@ -180,6 +190,8 @@ void Work::markFutures() {
         future = std::exchange(future_, nullptr);
         futureResult = std::exchange(futureResult_, nullptr);
     }
+    if (!future && !futureResult) return;
+    const Executor::Callback callback;
     if (future && exception_) future->setError(exception_);
     if (future && !exception_) future->markCompleted(c10::IValue(call_.outputs));
     if (futureResult) futureResult->markCompleted(resultValue(outcome_.result));
@@ -232,8 +244,14 @@ bool Work::wait(std::chrono::milliseconds timeout) {
                      "isthmus: ", call_.operation(), ": wait timed out after ", timeout.count(),
                      " ms; the call itself goes on until its own timeout of ",
                      call_.timeout.count(), " ms");
+    forgetInRegistry(this);
     rethrow();
     return true;
+}
+
+void forgetInRegistry(c10d::Work* work) {
+    if (!c10d::allow_inflight_collective_as_graph_input()) return;
+    c10d::unregister_work(c10::intrusive_ptr<c10d::Work>::reclaim_copy(work));
 }
 
 void Work::rethrow() const {

@@ -49,6 +49,8 @@ public:
     static c10::intrusive_ptr<Work> issue(int rank, Call call,
                                           std::shared_ptr<Communicator> communicator);
 
+    /// Begins a work that waited for the ranks of its group to meet. Throws nothing.
+    static void beginLater(c10::intrusive_ptr<Work> work) noexcept;
     /// Issues a call whose `start` blocks and may make several calls of the library; `lane` runs
     /// it.
     static c10::intrusive_ptr<Work> issueOn(Lane& lane, int rank, Call call);
@@ -69,6 +71,9 @@ public:
 private:
     using Clock = std::chrono::steady_clock;
 
+    enum class Begun { kRunning, kDone, kRefused };
+    /// Hands the call to the library; unless it runs, somebody has to complete().
+    Begun begin();
     void startAsync();
     void runInCaller();
     static void onLibraryDone(isthmusResult_t result, const char* text, void* context);
@@ -104,6 +109,10 @@ private:
     c10::intrusive_ptr<c10::ivalue::Future> future_;
     c10::intrusive_ptr<c10::ivalue::Future> futureResult_;
 };
+
+/// Torch may keep a work for the tensor that it fills, where collectives in flight go into compiled
+/// graphs; waiting for it is the end of that.
+void forgetInRegistry(c10d::Work* work);
 
 /// Several works that end as one.
 class BatchWork final : public c10d::Work {
