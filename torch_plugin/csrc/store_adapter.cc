@@ -83,7 +83,8 @@ std::string roundOf(Adapter& adapter) {
     const std::string answer = answerKey(rank, adapter.own);
     if (!waitInStore(store, answer, until, adapter.place.isLeaving.get())) return {};
     adapter.round = textOf(store.get(answer));
-    store.deleteKey(helloKey(rank));
+    // The question stays: rank 0 asks whether it is there before it reads it, and a read of a key
+    // that has gone meanwhile waits, and holds up every other thread of the store.
     store.deleteKey(answer);
     return adapter.round;
 }
