@@ -99,6 +99,8 @@ def tell(ranks, rows):
         theirs = both.get("gloo", ("", "", 0.0))
         if ours[0] == "fail" and theirs[0] != "fail":
             failed += 1
+        if ours[0] == "skip":
+            print(f"skip {name}\n  {ours[1]}")  # as tools/run_suites.py reads it
         if "fail" in (ours[0], theirs[0]) or (theirs[0] and ours[0] and theirs[0] != ours[0]):
             print(f"  {name}: gloo {theirs[0] or '-'}, isthmus {ours[0] or '-'}: "
                   f"{last_error(ours[1] if ours[0] != 'pass' else theirs[1])}")
