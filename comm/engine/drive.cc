@@ -167,7 +167,7 @@ bool Engine::look(int quiet) {
     const bool needsTransports =
         std::any_of(groups_.begin(), groups_.end(),
                     [](const Membership* group) { return group->waitsForMessages(); });
-    return needsTransports ? step() : moveGroups();
+    return needsTransports ? step() : moveGroups(false);
 }
 
 int Engine::looksBeforeYield() {

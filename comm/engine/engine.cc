@@ -97,15 +97,16 @@ bool Engine::step() {
     }
     lookedAt_ = steppedAt_ = now();
     for (const auto& transport : transports_) isNews |= transport->progress(steppedAt_) > 0;
-    isNews |= moveGroups();
+    isNews |= moveGroups(true);
     if (!leaving_.empty()) forget();
     return isNews;
 }
 
-bool Engine::moveGroups() {
+// Not `all`: those for which something has come.
+bool Engine::moveGroups(bool all) {
     bool isNews = false;
     for (std::size_t i = 0; i < groups_.size(); ++i) {
-        if (!groups_[i]->mayMove() && lookedAt_ != steppedAt_) continue;
+        if (!all && !groups_[i]->mayMove()) continue;
         isNews |= groups_[i]->progress(lookedAt_);
         groups_[i]->refreshIdle();
     }

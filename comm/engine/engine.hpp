@@ -138,7 +138,7 @@ private:
     void release();
     bool drive(const std::function<bool()>& isOver, Time until, bool yieldsToCallers);
     bool look(int quiet);
-    bool moveGroups();
+    bool moveGroups(bool all);
     bool idle(int& quiet, Time until);
     int looksBeforeYield();
     void sleep(const std::function<bool()>& isOver, Time until);

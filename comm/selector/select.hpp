@@ -20,7 +20,7 @@ inline constexpr Knob kSelectorKnobs[] = {
      "algorithm to use where it fits: ring, or all_reduce@2+2:64K-1M=ring,broadcast=chain, or the "
      "file of isthmus tune"},
     {"ISTHMUS_SEGMENT", "1M", Unit::kBytes,
-     "operand bytes that one pass of a plan moves (a quarter of it inside one node); less overlaps "
+     "operand bytes that one pass of a plan moves (at most 512K inside one node); less overlaps "
      "more"},
     {"ISTHMUS_WINDOW", "3", Unit::kCount, "passes of one call that may be under way at once"},
     {"ISTHMUS_DETERMINISTIC", "0", Unit::kFlag,
