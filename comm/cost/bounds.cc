@@ -60,8 +60,17 @@ WireBound wireBound(Collective collective, const Layout& layout, std::uint64_t b
 
 double boundSeconds(Collective collective, const Layout& layout, std::uint64_t bytes, Rank root,
                     const LinkModel& model, int cards) {
-    const std::uint64_t busiest = wireBound(collective, layout, bytes, root).busiest;
-    return static_cast<double>(busiest) / cards / model.wireBytesPerSecond;
+    const WireBound bound = wireBound(collective, layout, bytes, root);
+    double seconds = 0;
+    double together = 0;
+    for (std::size_t node = 0; node < bound.nodes.size(); ++node) {
+        const double rate = model.wireOf(node) * cards;
+        seconds = std::max(seconds, static_cast<double>(bound.nodes[node].larger()) / rate);
+        together += rate;
+    }
+    if (collective != Collective::kAllReduce || together <= 0) return seconds;
+    const double all = static_cast<double>(bound.busiest) * static_cast<double>(bound.nodes.size());
+    return std::max(seconds, all / together);
 }
 
 }  // namespace isthmus

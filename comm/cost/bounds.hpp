@@ -35,7 +35,9 @@ struct WireBound {
 WireBound wireBound(Collective collective, const Layout& layout, std::uint64_t bytes,
                     Rank root = 0);
 
-/// WireBound::busiest over the node's goodput; with `cards` of even speed per node.
+/// Least seconds for the same: what each node must move over its own card, with `cards` of even
+/// speed per node; for an all-reduce also what all must move over all cards together, since it may
+/// be shared out unevenly.
 double boundSeconds(Collective collective, const Layout& layout, std::uint64_t bytes, Rank root,
                     const LinkModel& model, int cards = 1);
 

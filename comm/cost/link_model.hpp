@@ -1,6 +1,7 @@
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
+#include <vector>
 
 namespace isthmus {
 
@@ -10,12 +11,17 @@ namespace isthmus {
 /// and 10 Gbit/s Ethernet (limits.md 2, 3 and 5b); they are assumed until somebody measures.
 struct LinkModel {
     double wireBytesPerSecond = 1.196e9;  ///< one node's goodput, each way: 10 Gbit/s at MTU 1500
-    double wireLatencySeconds = 15e-6;    ///< one small message between nodes, user to user
-    double messageSeconds = 4e-6;         ///< CPU of one message, send plus receive
-    double meetSeconds = 1e-6;            ///< one signal-all, wait-all inside a node
-    double nodeBytesPerSecond = 30e9;     ///< copied bytes of all ranks of a node together
-    double reduceBytesPerSecond = 30e9;   ///< read bytes of reductions of a node together
+    /// The same by node, where cards differ; empty: `wireBytesPerSecond` each.
+    std::vector<double> cardBytesPerSecond;
+    double wireLatencySeconds = 15e-6;   ///< one small message between nodes, user to user
+    double messageSeconds = 4e-6;        ///< CPU of one message, send plus receive
+    double meetSeconds = 1e-6;           ///< one signal-all, wait-all inside a node
+    double nodeBytesPerSecond = 30e9;    ///< copied bytes of all ranks of a node together
+    double reduceBytesPerSecond = 30e9;  ///< read bytes of reductions of a node together
 
+    double wireOf(std::size_t node) const {
+        return node < cardBytesPerSecond.size() ? cardBytesPerSecond[node] : wireBytesPerSecond;
+    }
     bool operator==(const LinkModel&) const = default;
 };
 

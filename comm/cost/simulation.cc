@@ -244,14 +244,14 @@ void Simulation::transfer(double at, Rank from, int segment, int step) {
         sent = at + model_.meetSeconds + bytes / rankRate(to, model_.nodeBytesPerSecond);
         arrived = sent;
     } else {
-        const double seconds = bytes / model_.wireBytesPerSecond;
-        double& egress =
-            egressFree_[static_cast<std::size_t>(nodeOf_[static_cast<std::size_t>(from)])];
-        double& ingress =
-            ingressFree_[static_cast<std::size_t>(nodeOf_[static_cast<std::size_t>(to)])];
-        const double begins = std::max(at, egress);
-        sent = egress = begins + seconds;
-        arrived = ingress = std::max(begins + model_.wireLatencySeconds, ingress) + seconds;
+        const auto sender = static_cast<std::size_t>(nodeOf_[static_cast<std::size_t>(from)]);
+        const auto receiver = static_cast<std::size_t>(nodeOf_[static_cast<std::size_t>(to)]);
+        const double begins = std::max(at, egressFree_[sender]);
+        sent = egressFree_[sender] = begins + bytes / model_.wireOf(sender);
+        const double taken = std::max(begins + model_.wireLatencySeconds, ingressFree_[receiver]) +
+                             bytes / model_.wireOf(receiver);
+        // A faster card still takes what arrives no sooner than the slower one gives it.
+        arrived = ingressFree_[receiver] = std::max(taken, sent + model_.wireLatencySeconds);
     }
     push(sent, What::kDone, from, segment, step);
     push(arrived, What::kDone, to, segment, partner);

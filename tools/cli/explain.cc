@@ -5,6 +5,7 @@
 #include <cstring>
 #include <fstream>
 #include <memory>
+#include <sstream>
 
 #include "comm/base/knobs.hpp"
 #include "comm/communicator/runtime.hpp"
@@ -37,6 +38,21 @@ struct ExplainOptions {
     std::string measured;
 };
 
+// "": nothing; "2gbit": one for all; "2gbit,2gbit,1gbit": one for each node.
+Result<std::vector<double>> linesOf(const std::string& text) {
+    std::vector<double> lines;
+    if (text.empty() || text == "none") return lines;
+    std::istringstream words(text);
+    for (std::string word; std::getline(words, word, ',');) {
+        const Result<cluster::Rate> rate = cluster::Rate::parse(word);
+        if (!rate.ok()) return rate.status();
+        if (!rate->isLimited())
+            return Status::invalidArgument("--rate " + text + ": none is no rate of one node");
+        lines.push_back(static_cast<double>(rate->bitsPerSecond));
+    }
+    return lines;
+}
+
 Result<ExplainQuestion> questionOf(const ExplainOptions& options) {
     const Result<Collective> collective = collectiveNamed(options.collective);
     if (!collective.ok()) return collective.status();
@@ -48,9 +64,8 @@ Result<ExplainQuestion> questionOf(const ExplainOptions& options) {
     if (!order.ok()) return order.status();
     const Result<DataType> type = benchType(options.type);
     if (!type.ok()) return type.status();
-    const Result<cluster::Rate> rate =
-        cluster::Rate::parse(options.rate.empty() ? "none" : options.rate);
-    if (!rate.ok()) return rate.status();
+    Result<std::vector<double>> lines = linesOf(options.rate);
+    if (!lines.ok()) return lines.status();
     if (options.root < 0 || options.root >= nodes->ranks()) {
         return Status::invalidArgument(
             fmt::format("--root {}: there are {} ranks", options.root, nodes->ranks()));
@@ -71,7 +86,7 @@ Result<ExplainQuestion> questionOf(const ExplainOptions& options) {
     question.layout = Layout::of(nodes->nodeOfRank(*order));
     question.layoutText = nodes->text();
     question.isMapped = !options.usesMalloc;
-    question.lineBitsPerSecond = static_cast<double>(rate->bitsPerSecond);
+    question.lineBitsPerSecond = std::move(*lines);
     question.algorithm = options.algorithm;
     return question;
 }
@@ -157,7 +172,8 @@ void addExplain(CLI::App& app, Action& chosen) {
     sub->add_option("--nodes", options->nodes, "2x2, 3+2+1")->capture_default_str();
     sub->add_option("--order", options->order, "rank order over nodes: block, round-robin")
         ->capture_default_str();
-    sub->add_option("--rate", options->rate, "line of one node: 1gbit (10gbit is assumed)");
+    sub->add_option("--rate", options->rate,
+                    "line of a node: 1gbit (10gbit is assumed), or of each: 2gbit,1gbit");
     sub->add_option("--type", options->type, "element type")->capture_default_str();
     sub->add_option("--root", options->root, "root rank")->capture_default_str();
     sub->add_option("--algorithm", options->algorithm, "take this one instead of choosing");

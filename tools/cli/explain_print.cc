@@ -37,12 +37,18 @@ std::string headText(const ExplainQuestion& question, const ExplainAnswer& answe
                                    answer.operandBytes, nameOf(question.type), question.layoutText,
                                    nodes, nodes == 1 ? "" : "s", question.layout.ranks());
     if (nodes < 2) return text + "nothing crosses between nodes\n";
+    std::string rates = fmt::format("{:.4g}", answer.model.wireBytesPerSecond / 1e6);
+    if (!answer.model.cardBytesPerSecond.empty()) {
+        rates.clear();
+        for (const double rate : answer.model.cardBytesPerSecond)
+            rates += fmt::format("{}{:.4g}", rates.empty() ? "" : ", ", rate / 1e6);
+    }
     return text +
-           fmt::format(
-               "goodput of a card: {:.4g} MB/s ({})\nlower bound: {} bytes per card, {}\n",
-               answer.model.wireBytesPerSecond / 1e6,
-               question.lineBitsPerSecond > 0 ? "95.65 % of the line given" : "assumed: 10 Gbit/s",
-               answer.bound.busiest, timeText(answer.boundSeconds));
+           fmt::format("goodput of a card: {} MB/s ({})\nlower bound: {} bytes per card, {}\n",
+                       rates,
+                       question.lineBitsPerSecond.empty() ? "assumed: 10 Gbit/s"
+                                                          : "95.65 % of the line given",
+                       answer.bound.busiest, timeText(answer.boundSeconds));
 }
 
 std::string candidateLine(const ExplainAnswer& answer, const ExplainCandidate& candidate) {
@@ -122,6 +128,8 @@ std::string answerJson(const ExplainQuestion& question, const ExplainAnswer& ans
                  {"candidates", Json::array()},
                  {"choice", answer.chosen},
                  {"why", answer.why}};
+    if (!answer.model.cardBytesPerSecond.empty())
+        json["goodput_by_node"] = answer.model.cardBytesPerSecond;
     for (const ExplainCandidate& candidate : answer.candidates) {
         json["candidates"].push_back(candidateJson(answer, candidate));
     }

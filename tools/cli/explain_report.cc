@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "comm/algorithm/water_fill.hpp"
 #include "comm/cost/simulate.hpp"
 
 namespace isthmus::cli {
@@ -31,6 +32,17 @@ Result<std::vector<Plan>> plansOf(const ExplainQuestion& question, const Algorit
         plans.push_back(std::move(*plan));
     }
     return plans;
+}
+
+// Cards that differ are told apart by node; the slowest one speaks for all where one number must.
+LinkModel modelOf(const ExplainQuestion& question) {
+    LinkModel model = question.options.model;
+    const std::vector<double>& lines = question.lineBitsPerSecond;
+    if (lines.empty()) return model;
+    model.wireBytesPerSecond = goodputOf(*std::min_element(lines.begin(), lines.end()));
+    if (lines.size() < 2) return model;
+    for (const double line : lines) model.cardBytesPerSecond.push_back(goodputOf(line));
+    return model;
 }
 
 CallShape shapeOf(const ExplainQuestion& question) {
@@ -79,13 +91,20 @@ Result<ExplainCandidate> candidateOf(const ExplainQuestion& question, const Algo
 
 }  // namespace
 
-Result<ExplainAnswer> answerOf(const ExplainQuestion& question) {
+Result<ExplainAnswer> answerOf(const ExplainQuestion& asked) {
+    ExplainQuestion question = asked;
+    const std::size_t lines = question.lineBitsPerSecond.size();
+    const std::size_t nodes = question.layout.nodes.size();
+    if (lines > 1 && lines != nodes) {
+        return Status::invalidArgument(std::to_string(lines) + " rates of cards for " +
+                                       std::to_string(nodes) +
+                                       " nodes: give one, or one for each node");
+    }
+    question.layout.shares = unequalShares(question.lineBitsPerSecond);
     ExplainAnswer answer;
     const ExplainQuestion carried = carriedFor(question);
     SelectorOptions options = question.options;
-    if (question.lineBitsPerSecond > 0) {
-        options.model.wireBytesPerSecond = goodputOf(question.lineBitsPerSecond);
-    }
+    options.model = modelOf(question);
     options.algorithm = question.algorithm;
     const Result<Selection> chosen = select(shapeOf(carried), question.layout, options);
     if (!chosen.ok()) return chosen.status();
@@ -105,8 +124,8 @@ Result<ExplainAnswer> answerOf(const ExplainQuestion& question) {
         static_cast<std::uint64_t>(call.blockElements) * blocks * bytesOf(question.type);
     answer.bound =
         wireBound(question.collective, question.layout, answer.operandBytes, question.root);
-    answer.boundSeconds =
-        static_cast<double>(answer.bound.busiest) / answer.model.wireBytesPerSecond;
+    answer.boundSeconds = boundSeconds(question.collective, question.layout, answer.operandBytes,
+                                       question.root, answer.model);
     for (const Algorithm& algorithm : catalogue()) {
         if (algorithm.collective != question.collective || !algorithm.fits(question.layout)) {
             continue;

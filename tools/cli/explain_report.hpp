@@ -21,10 +21,11 @@ struct ExplainQuestion {
     Rank root = 0;
     Layout layout;
     std::string layoutText;
-    bool isMapped = true;          ///< false: nodes stage through shared scratch
-    double lineBitsPerSecond = 0;  ///< 0: the model's default
-    std::string algorithm;         ///< "": choose
-    SelectorOptions options;       ///< what the environment says: rules, sizes of passes
+    bool isMapped = true;  ///< false: nodes stage through shared scratch
+    /// By node, or one for all; empty: the model's default.
+    std::vector<double> lineBitsPerSecond;
+    std::string algorithm;    ///< "": choose
+    SelectorOptions options;  ///< what the environment says: rules, sizes of passes
 };
 
 /// One algorithm that fits the layout.

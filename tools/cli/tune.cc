@@ -9,6 +9,8 @@
 #include <map>
 #include <memory>
 
+#include "comm/base/knobs.hpp"
+#include "comm/communicator/runtime.hpp"
 #include "comm/selector/select.hpp"
 #include "tools/cli/bench_json.hpp"
 #include "tools/cli/bench_session.hpp"
@@ -42,17 +44,20 @@ double medianOf(std::vector<double> seconds) {
 /// All ranks do the same, since all see the same times.
 class Tuner {
 public:
-    Tuner(BenchSession& session, const TuneOptions& options)
-        : session_(session), options_(options) {}
+    Tuner(BenchSession& session, const TuneOptions& options, SelectorOptions settings)
+        : session_(session), options_(options), settings_(std::move(settings)) {}
 
     Result<TunedPoint> measure(const BenchCall& call) {
         const CallShape shape{call.collective, call.type, call.shape.sizeBytes, call.root};
-        const auto chosen = select(shape, session_.layout(), {});
+        const auto chosen = select(shape, session_.layout(), settings_);
         if (!chosen.ok()) return chosen.status();
+        const auto alone = select(shape, session_.layout(), {});
+        if (!alone.ok()) return alone.status();
         times_.clear();
         ISTHMUS_TRY(firstRound(call, shape));
         for (int round = 0; round < options_.rounds; ++round) ISTHMUS_TRY(nextRound(call));
-        TunedPoint point{call.collective, call.shape.sizeBytes, chosen->algorithm, {}};
+        TunedPoint point{
+            call.collective, call.shape.sizeBytes, chosen->algorithm, {}, alone->algorithm};
         for (auto& [name, seconds] : times_) {
             if (seconds.size() > 1) seconds.erase(seconds.begin());  // the first look
             point.seconds.emplace_back(name, medianOf(seconds));
@@ -100,6 +105,7 @@ private:
 
     BenchSession& session_;
     const TuneOptions& options_;
+    const SelectorOptions settings_;
     std::map<std::string, std::vector<double>> times_;
 };
 
@@ -117,7 +123,11 @@ Result<std::vector<BenchTask>> tasksOf(const TuneOptions& options) {
 
 Result<std::vector<TunedPoint>> measureAll(BenchSession& session, const TuneOptions& options,
                                            const std::vector<BenchTask>& tasks) {
-    Tuner tuner(session, options);
+    const Result<Options> environment = Options::fromEnvironment(allKnobs());
+    if (!environment.ok()) return environment.status();
+    Result<SelectorOptions> settings = SelectorOptions::from(*environment);
+    if (!settings.ok()) return settings.status();
+    Tuner tuner(session, options, std::move(*settings));
     std::vector<TunedPoint> points;
     for (const BenchTask& task : tasks) {
         for (const std::uint64_t size : task.sizes) {
@@ -218,6 +228,8 @@ void addTune(CLI::App& app, Action& chosen) {
     sub->add_option("-o", options->file, "write what ISTHMUS_ALGORITHM reads");
     addRankOptions(*sub, bench);
     sub->footer(
+        "With ISTHMUS_ALGORITHM set, \"chosen\" is what it makes of the call: so a file is "
+        "checked.\n"
         "Runs under isthmus run, torchrun, mpirun and srun; alone it starts its own ranks "
         "with --ranks or --nodes.");
     sub->callback(

@@ -41,9 +41,9 @@ bool isLastOfItsCollective(const std::vector<TunedPoint>& points, std::size_t at
 
 }  // namespace
 
-double TunedPoint::chosenSeconds() const {
+double TunedPoint::secondsOf(const std::string& algorithm) const {
     const auto found = std::find_if(seconds.begin(), seconds.end(),
-                                    [&](const auto& entry) { return entry.first == chosen; });
+                                    [&](const auto& entry) { return entry.first == algorithm; });
     return found == seconds.end() ? std::numeric_limits<double>::infinity() : found->second;
 }
 
@@ -81,7 +81,7 @@ AlgorithmRules rulesFrom(const std::vector<TunedPoint>& points, const std::vecto
         const TunedPoint& point = points[at];
         const bool isLast = isLastOfItsCollective(points, at);
         const std::uint64_t most = isLast ? std::numeric_limits<std::uint64_t>::max() : point.bytes;
-        const bool isBetter = point.ratio() > kGoodRatio;
+        const bool isBetter = point.secondsOf(point.alone) > kRuleRatio * point.best().second;
         if (isBetter && isRun && rules.back().algorithm == point.best().first) {
             rules.back().mostBytes = most;
         } else if (isBetter) {

@@ -80,5 +80,19 @@ TEST(BoundSeconds, MatchesTheMeasuredGoodputOfALine) {
                 0.0001);
 }
 
+// 30 bytes over three nodes: 120 bytes must move in all, and 30 out of each node.
+TEST(BoundSeconds, OfCardsThatDifferIsThatOfAllOrOfTheSlowest) {
+    const Layout layout = Layout::of({0, 1, 2});
+    LinkModel model;
+    const auto seconds = [&](std::vector<double> rates, Collective collective) {
+        model.cardBytesPerSecond = std::move(rates);
+        return boundSeconds(collective, layout, 30, 0, model);
+    };
+    EXPECT_DOUBLE_EQ(seconds({2, 2, 2}, Collective::kAllReduce), 20);
+    EXPECT_DOUBLE_EQ(seconds({3, 3, 2}, Collective::kAllReduce), 15);
+    EXPECT_DOUBLE_EQ(seconds({2, 2, 1}, Collective::kAllReduce), 30);
+    EXPECT_DOUBLE_EQ(seconds({2, 2, 1}, Collective::kAllGather), 20);  // 20 bytes into each
+}
+
 }  // namespace
 }  // namespace isthmus

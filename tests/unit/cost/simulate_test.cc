@@ -81,6 +81,20 @@ TEST(Simulate, WindowOverlapsSegmentsOfAChain) {
     EXPECT_NEAR(simulated(plans, layout, bytesCall(12, 4, 1), slowWire()), 29, 1e-9);
 }
 
+// Bytes leave at the sender's rate and are there no sooner than the slower of both cards allows.
+TEST(Simulate, CardsMayDiffer) {
+    const std::vector<int> nodeOf = {0, 1, 2};
+    const std::vector<Plan> plans =
+        plansOf(Collective::kBroadcast, nodeOf, 1, Mapping::kNone, writeChain);
+    ASSERT_EQ(plans.size(), 3u);
+    LinkModel model = slowWire();
+    model.cardBytesPerSecond = {2, 1, 3};
+    // 12 bytes: 0 to 1 in 1 + 12 s (the receiver's rate), 1 to 2 in 12 + 1 s (the sender's).
+    EXPECT_NEAR(simulated(plans, Layout::of(nodeOf), bytesCall(12), model), 26, 1e-9);
+    model.cardBytesPerSecond = {2, 2, 3};
+    EXPECT_NEAR(simulated(plans, Layout::of(nodeOf), bytesCall(12), model), 14, 1e-9);
+}
+
 TEST(Simulate, LongCallsContinueAtTheirPace) {
     const std::vector<int> nodeOf = {0, 1, 2};
     const std::vector<Plan> plans =

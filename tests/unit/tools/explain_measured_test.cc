@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string_view>
+
 #include <string>
 #include <utility>
 
@@ -87,7 +90,7 @@ TEST(ExplainMeasured, RefusesMoreRanksThanAJobHas) {
 TEST(ExplainMeasured, PredictsTheSameCalls) {
     ExplainQuestion question;
     question.collective = Collective::kAllReduce;
-    question.lineBitsPerSecond = 5e9;
+    question.lineBitsPerSecond = {5e9};
     const auto all = compare(*measurementOf(kFile), question);
     ASSERT_TRUE(all.ok()) << all.status().what();
     ASSERT_EQ(all->size(), 2U);
@@ -99,6 +102,27 @@ TEST(ExplainMeasured, PredictsTheSameCalls) {
     EXPECT_LT(large.predictedSeconds, 1.1 * bound);
     EXPECT_DOUBLE_EQ(large.ratio(), 0.117 / large.predictedSeconds);
     EXPECT_THAT(comparisonText(*measurementOf(kFile), *all), HasSubstr("all_reduce over 2+2"));
+}
+
+TEST(Explain, KnowsCardsThatDiffer) {
+    ExplainQuestion question;
+    question.collective = Collective::kAllReduce;
+    question.bytes = 16 << 20;
+    question.layout = Layout::of({0, 1, 2});
+    question.lineBitsPerSecond = {2e9, 2e9, 1e9};
+    const auto answer = answerOf(question);
+    ASSERT_TRUE(answer.ok()) << answer.status().what();
+    EXPECT_EQ(answer->chosen, "two_level_owners");
+    // The slow card sends the operand once at least, at 95.65 % of its line.
+    EXPECT_NEAR(answer->boundSeconds, (16 << 20) / (1e9 / 8 * 0.9565), 1e-6);
+    std::map<std::string_view, double> seconds;
+    for (const ExplainCandidate& one : answer->candidates)
+        seconds[one.algorithm.name] = one.seconds;
+    // The slow card would carry 4/3 of the operand in an exchange of equal parts.
+    EXPECT_LT(seconds["two_level_owners"], 0.9 * seconds["two_level_exchange"]);
+    EXPECT_GT(seconds["two_level_exchange"], 4.0 / 3 * answer->boundSeconds);
+    question.lineBitsPerSecond = {2e9, 1e9};
+    EXPECT_THAT(answerOf(question).status().what(), HasSubstr("2 rates of cards for 3 nodes"));
 }
 
 }  // namespace
