@@ -22,9 +22,9 @@ Status wrongProduct(const Degrees& wanted, int devices) {
     const std::int64_t ranks = ranksOf(wanted);
     const std::string says = textOf(wanted) + " is " + std::to_string(ranks) +
                              " ranks, the cluster has " + std::to_string(devices) + " devices: ";
-    return Status::unsupported(
-        says + (ranks < devices ? std::to_string(devices - ranks) + " ranks unused"
-                                : std::to_string(ranks - devices) + " devices missing"));
+    return Status::unsupported(says + (ranks < devices
+                                           ? std::to_string(devices - ranks) + " ranks unused"
+                                           : std::to_string(ranks - devices) + " devices missing"));
 }
 
 /// Every choice of the free degrees with `devices` ranks.
@@ -159,7 +159,7 @@ Result<SearchAnswer> search(const Question& question, const Watch& watch) {
     if (!choices.ok()) return choices.status();
     if (choices->empty()) {
         return Status::unsupported("no degrees fit " + std::to_string(devices) +
-                                       " devices and what is wanted of them");
+                                   " devices and what is wanted of them");
     }
     answer.degreesTried = choices->size();
     ISTHMUS_TRY(searchChoices(question, *choices, answer, watch));
