@@ -40,13 +40,13 @@ struct PlanRequest {
 ///     kShared: staged) and "inline" (tiny calls, one meeting, Plan::sharedOutlivesCall) for every
 ///     collective; barrier: "direct"
 ///   by messages alone (any layout; kNone): all_reduce "ring" "exchange" "doubling" "halving"
-///     "bidirectional_ring" "double_tree"; all_gather "ring" "exchange" "bruck"
-///     "bruck4" "bidirectional_ring"; reduce_scatter "ring" "exchange" "halving"
-///     "bidirectional_ring"; all_to_all "pairwise" "pairwise_copied" "bruck" "bruck4"; broadcast
-///     and reduce "chain" "binomial" "double_tree"; gather and scatter "linear"; barrier
-///     "dissemination"
+///     "bidirectional_ring" "double_tree" "butterfly"; all_gather "ring" "exchange" "bruck"
+///     "bruck4" "bidirectional_ring" "butterfly"; reduce_scatter "ring" "exchange" "halving"
+///     "bidirectional_ring" "butterfly"; all_to_all "pairwise" "pairwise_copied" "bruck" "bruck4"
+///     "butterfly"; broadcast and reduce "chain" "binomial" "double_tree"; gather and scatter
+///     "linear"; barrier "dissemination"
 ///   several nodes (kAll or kShared): the same names with "two_level_" before, except bruck, bruck4
-///     and, of all_gather and reduce_scatter, halving and bidirectional_ring; all_to_all
+///     and, but for all_reduce, halving, bidirectional_ring and butterfly; all_to_all
 ///     "two_level_node_first" "two_level_rail_first" (kShared); all_reduce "two_level_owners" where
 ///     Layout::shares says what each node owns
 ///     what reduces: "two_level_ordered"

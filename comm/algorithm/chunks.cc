@@ -1,5 +1,6 @@
 #include "comm/algorithm/chunks.hpp"
 
+#include <algorithm>
 #include <numeric>
 
 namespace isthmus {
@@ -47,6 +48,18 @@ Place outputOfMyBlock(const PlanBuilder& plan) {
         within.reserve(chunks.size());
         for (const int chunk : chunks) within.push_back(chunk % perBlock);
         return mine.output(within);
+    };
+}
+
+Place lyingAt(Chunks chunks, Slice slice) {
+    return [chunks = std::move(chunks), slice = std::move(slice)](const Chunks& wanted) {
+        Slice found;
+        found.reserve(wanted.size());
+        for (const int chunk : wanted) {
+            const auto index = std::find(chunks.begin(), chunks.end(), chunk) - chunks.begin();
+            found.push_back(slice[static_cast<std::size_t>(index)]);
+        }
+        return found;
     };
 }
 

@@ -26,6 +26,9 @@ Pieces singles(int pieces);
 /// My only output block, whichever block the chunk numbers speak of (reduce-scatter, scatter).
 Place outputOfMyBlock(const PlanBuilder& plan);
 
+/// Where chunk chunks[i] lies at slice[i].
+Place lyingAt(Chunks chunks, Slice slice);
+
 /// Fresh private scratch for what the slice holds.
 Slice scratchLike(PlanBuilder& plan, const Slice& slice);
 

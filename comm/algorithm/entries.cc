@@ -57,6 +57,8 @@ constexpr std::string_view kChan = "Chan et al., PPoPP 2006: both directions of 
 constexpr std::string_view kSanders = "Sanders et al. 2009, doi 10.1016/j.parco.2009.09.001";
 constexpr std::string_view kBruck = "Bruck et al. 1997, doi 10.1109/71.642949";
 constexpr std::string_view kBytePs = "Jiang et al., BytePS, OSDI 2020, Theorem 1; no servers";
+constexpr std::string_view kRuefenacht =
+    "Ruefenacht et al., recursive multiplying, Parallel Computing 69, 2017; scattering: own";
 constexpr std::string_view kPxn = "PXN, NVIDIA NCCL 2.12, 2022; unequal nodes: own";
 constexpr std::string_view kHensgen = "Hensgen et al. 1988, doi 10.1007/BF01379320";
 constexpr std::string_view kBlueConnect = "Cho et al., BlueConnect, MLSys 2019; unequal nodes: own";
@@ -161,6 +163,9 @@ void addReducingTwoLevel(std::vector<Entry>& all) {
         twoLevel("two_level_halving", kAllReduce,
                  "the same with halving and doubling on the rail: log2 rounds, least bytes",
                  kRabenseifner, shardsByHalvingNodes, twoLevelHalvingAllReduce));
+    all.push_back(twoLevel("two_level_butterfly", kAllReduce,
+                           "the same by digits of the node's number: few rounds for any count",
+                           kRuefenacht, shardsByNodes, twoLevelButterflyAllReduce));
     all.push_back(twoLevel("two_level_bidirectional_ring", kAllReduce,
                            "the same round a ring both ways: half its rounds", kChan, shardsByNodes,
                            twoLevelBidirectionalAllReduce));
@@ -262,6 +267,9 @@ void addReducingByMessages(std::vector<Entry>& all) {
     all.push_back(byMessages("halving", kAllReduce,
                              "halving and doubling, neighbours first: log2 rounds", kRabenseifner,
                              pieceForEachThatHalves, halvingAllReduceOfAll));
+    all.push_back(byMessages("butterfly", kAllReduce,
+                             "by digits, neighbours first: few rounds and least bytes, any count",
+                             kRuefenacht, each, butterflyAllReduceOfAll));
     all.push_back(byMessages("bidirectional_ring", kAllReduce,
                              "round a ring both ways at once: half its rounds", kChan, each,
                              bidirectionalAllReduceOfAll));
@@ -275,6 +283,9 @@ void addReducingByMessages(std::vector<Entry>& all) {
     all.push_back(byMessages("halving", kReduceScatter,
                              "recursive halving, neighbours first: log2 rounds", kRabenseifner,
                              whole, halvingReduceScatterOfAll));
+    all.push_back(byMessages("butterfly", kReduceScatter,
+                             "by digits, neighbours first: few rounds and least bytes, any count",
+                             kRuefenacht, whole, butterflyReduceScatterOfAll));
     all.push_back(byMessages("bidirectional_ring", kReduceScatter,
                              "sums grow round a ring both ways: half its rounds", kChan, whole,
                              bidirectionalReduceScatterOfAll));
@@ -297,6 +308,9 @@ void addMovingByMessages(std::vector<Entry>& all) {
                              kBruck, whole, bruckAllGatherOfAll));
     all.push_back(byMessages("bruck4", kAllGather, "log4 rounds of three messages: small payloads",
                              kBruck, whole, bruck4AllGatherOfAll));
+    all.push_back(byMessages("butterfly", kAllGather,
+                             "by digits, neighbours last: few rounds and least bytes, any count",
+                             kRuefenacht, whole, butterflyAllGatherOfAll));
     all.push_back(byMessages("bidirectional_ring", kAllGather,
                              "blocks go round a ring both ways: half its rounds", kChan, whole,
                              bidirectionalAllGatherOfAll));
@@ -311,6 +325,9 @@ void addMovingByMessages(std::vector<Entry>& all) {
     all.push_back(
         equalBlocks(byMessages("bruck4", kAllToAll, "log4 rounds of three messages: tiny blocks",
                                kBruck, whole, bruck4AllToAllOfAll)));
+    all.push_back(
+        equalBlocks(byMessages("butterfly", kAllToAll, "a hop for each digit: small blocks",
+                               kRuefenacht, whole, butterflyAllToAllOfAll)));
     all.push_back(byMessages("chain", kBroadcast, "the payload flows from rank to rank", kOwn,
                              whole, chainBroadcastOfAll));
     all.push_back(byMessages("binomial", kBroadcast, "binomial tree: small payloads", kThakur,

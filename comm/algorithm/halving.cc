@@ -26,19 +26,6 @@ private:
     int folded_;
 };
 
-/// Chunk chunks[i] lies at slice[i].
-Place lyingAt(Chunks chunks, Slice slice) {
-    return [chunks = std::move(chunks), slice = std::move(slice)](const Chunks& wanted) {
-        Slice found;
-        found.reserve(wanted.size());
-        for (const int chunk : wanted) {
-            const auto index = std::find(chunks.begin(), chunks.end(), chunk) - chunks.begin();
-            found.push_back(slice[static_cast<std::size_t>(index)]);
-        }
-        return found;
-    };
-}
-
 /// Pieces of all workers whose number is `worker` modulo `modulus`, ascending.
 Chunks piecesLike(const Pieces& pieces, int worker, int modulus) {
     Chunks chunks;

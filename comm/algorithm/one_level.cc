@@ -1,8 +1,11 @@
 #include "comm/algorithm/one_level.hpp"
 
+#include <algorithm>
+
 #include "comm/algorithm/bidirectional_ring.hpp"
 #include "comm/algorithm/bruck.hpp"
 #include "comm/algorithm/bruck_all_to_all.hpp"
+#include "comm/algorithm/butterfly.hpp"
 #include "comm/algorithm/chunks.hpp"
 #include "comm/algorithm/dissemination.hpp"
 #include "comm/algorithm/double_tree.hpp"
@@ -29,6 +32,20 @@ void bruckExchange(PlanBuilder& plan, const Scene& scene, int radix) {
     const Chunks own = block(plan, plan.me());
     bruckAllToAll(plan, scene.everybody(plan.me()), radix);
     plan.copy(plan.output()(own), plan.input()(own));
+}
+
+/// Digits of the place within the node first where nodes are equal: what then crosses is 1 / ranks
+/// of a node of the payload.
+std::vector<int> radicesFor(const Scene& scene) {
+    const auto isLikeTheFirst = [&](const std::vector<Rank>& node) {
+        return node.size() == scene.layout.nodes.front().size();
+    };
+    const auto& nodes = scene.layout.nodes;
+    if (!std::all_of(nodes.begin(), nodes.end(), isLikeTheFirst)) return radicesOf(scene.ranks());
+    std::vector<int> radices = radicesOf(scene.node.size());
+    const std::vector<int> ofNodes = radicesOf(scene.nodes());
+    radices.insert(radices.end(), ofNodes.begin(), ofNodes.end());
+    return radices;
 }
 
 void allToAll(PlanBuilder& plan, const Scene& scene, Outgoing outgoing) {
@@ -152,6 +169,29 @@ void bruckAllToAllOfAll(PlanBuilder& plan, const Scene& scene) {
 
 void bruck4AllToAllOfAll(PlanBuilder& plan, const Scene& scene) {
     bruckExchange(plan, scene, 4);
+}
+
+void butterflyAllReduceOfAll(PlanBuilder& plan, const Scene& scene) {
+    butterflyAllReduce(plan, scene.everybody(plan.me()), radicesFor(scene), singles(scene.ranks()),
+                       plan.input(), plan.output(), Completes::kYes);
+}
+
+void butterflyReduceScatterOfAll(PlanBuilder& plan, const Scene& scene) {
+    const Group group = scene.everybody(plan.me());
+    butterflyReduceScatter(plan, group, radicesFor(scene), blocksOf(plan, group), plan.input(),
+                           outputOfMyBlock(plan), Completes::kYes);
+}
+
+void butterflyAllGatherOfAll(PlanBuilder& plan, const Scene& scene) {
+    const Group group = scene.everybody(plan.me());
+    copyOwnBlock(plan);
+    butterflyAllGather(plan, group, radicesFor(scene), blocksOf(plan, group), plan.output());
+}
+
+void butterflyAllToAllOfAll(PlanBuilder& plan, const Scene& scene) {
+    const Chunks own = block(plan, plan.me());
+    butterflyAllToAll(plan, scene.everybody(plan.me()), radicesFor(scene));
+    plan.copy(plan.output()(own), plan.input()(own));
 }
 
 void pairwiseAllToAllOfAll(PlanBuilder& plan, const Scene& scene) {

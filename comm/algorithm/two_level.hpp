@@ -20,6 +20,7 @@ void twoLevelRingAllReduce(PlanBuilder& plan, const Scene& scene);
 void twoLevelExchangeAllReduce(PlanBuilder& plan, const Scene& scene);
 void twoLevelDoublingAllReduce(PlanBuilder& plan, const Scene& scene);
 void twoLevelHalvingAllReduce(PlanBuilder& plan, const Scene& scene);
+void twoLevelButterflyAllReduce(PlanBuilder& plan, const Scene& scene);
 void twoLevelBidirectionalAllReduce(PlanBuilder& plan, const Scene& scene);
 void twoLevelDoubleTreeAllReduce(PlanBuilder& plan, const Scene& scene);
 

@@ -1,4 +1,5 @@
 #include "comm/algorithm/bidirectional_ring.hpp"
+#include "comm/algorithm/butterfly.hpp"
 #include "comm/algorithm/chunks.hpp"
 #include "comm/algorithm/double_tree.hpp"
 #include "comm/algorithm/doubling.hpp"
@@ -35,6 +36,11 @@ void doublingOnRail(PlanBuilder& plan, const Group& rail, const Pieces& pieces, 
 void halvingOnRail(PlanBuilder& plan, const Group& rail, const Pieces& pieces, const Place& from,
                    const Place& to) {
     halvingAllReduce(plan, rail, pieces, from, to, Completes::kYes);
+}
+
+void butterflyOnRail(PlanBuilder& plan, const Group& rail, const Pieces& pieces, const Place& from,
+                     const Place& to) {
+    butterflyAllReduce(plan, rail, radicesOf(rail.size()), pieces, from, to, Completes::kYes);
 }
 
 void bidirectionalOnRail(PlanBuilder& plan, const Group& rail, const Pieces& pieces,
@@ -118,6 +124,10 @@ void twoLevelDoublingAllReduce(PlanBuilder& plan, const Scene& scene) {
 
 void twoLevelHalvingAllReduce(PlanBuilder& plan, const Scene& scene) {
     allReduce(plan, scene, halvingOnRail);
+}
+
+void twoLevelButterflyAllReduce(PlanBuilder& plan, const Scene& scene) {
+    allReduce(plan, scene, butterflyOnRail);
 }
 
 void twoLevelBidirectionalAllReduce(PlanBuilder& plan, const Scene& scene) {

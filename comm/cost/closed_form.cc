@@ -4,6 +4,8 @@
 #include <bit>
 #include <cmath>
 
+#include "comm/algorithm/butterfly.hpp"
+
 namespace isthmus {
 namespace {
 
@@ -27,6 +29,21 @@ struct Halving {
     }
 };
 
+/// Phases of an exchange by digits: in each, all with all of those that differ in one.
+struct Butterfly {
+    double phases = 0;
+    double messages = 0;
+    double hops = 0;  ///< of all blocks of an all-to-all from one rank, in blocks
+
+    explicit Butterfly(int ranks) {
+        for (const int radix : radicesOf(ranks)) {
+            phases += 1;
+            messages += radix - 1;
+            hops += static_cast<double>(ranks) * (radix - 1) / radix;
+        }
+    }
+};
+
 std::optional<FlatCost> allReduceCost(std::string_view algorithm, double ranks, double rounds,
                                       double bytes) {
     const double peers = ranks - 1;
@@ -34,6 +51,10 @@ std::optional<FlatCost> allReduceCost(std::string_view algorithm, double ranks, 
     if (algorithm == "ring") return FlatCost{2 * peers, 2 * bytes * part, bytes * part, 2 * peers};
     if (algorithm == "exchange") return FlatCost{2, 2 * bytes * part, bytes * part, 2 * peers};
     if (algorithm == "doubling") return FlatCost{rounds, bytes * rounds, bytes * rounds, rounds};
+    if (algorithm == "butterfly") {
+        const Butterfly digits(static_cast<int>(ranks));
+        return FlatCost{2 * digits.phases, 2 * bytes * part, bytes * part, 2 * digits.messages};
+    }
     if (algorithm == "bidirectional_ring") {
         return FlatCost{2 * std::floor(ranks / 2), 2 * bytes * part, bytes * part, 2 * peers};
     }
@@ -71,6 +92,10 @@ std::optional<FlatCost> allToAllCost(std::string_view algorithm, int ranks, doub
     const double part = bytes / ranks;
     if (algorithm == "pairwise") return FlatCost{ranks - 1.0, part * (ranks - 1), 0, ranks - 1.0};
     if (algorithm == "exchange") return FlatCost{1, part * (ranks - 1), 0, ranks - 1.0};
+    if (algorithm == "butterfly") {
+        const Butterfly digits(ranks);
+        return FlatCost{digits.phases, part * digits.hops, 0, digits.messages};
+    }
     if (algorithm != "bruck" && algorithm != "bruck4") return std::nullopt;
     const Digits digits(ranks, algorithm == "bruck" ? 2 : 4);
     return FlatCost{digits.rounds, part * digits.hops, 0, digits.messages};
@@ -84,6 +109,10 @@ std::optional<FlatCost> allGatherCost(std::string_view algorithm, double ranks, 
     if (algorithm == "exchange") return FlatCost{1, bytes * part, 0, peers};
     if (algorithm == "bidirectional_ring") {
         return FlatCost{std::floor(ranks / 2), bytes * part, 0, peers};
+    }
+    if (algorithm == "butterfly") {
+        const Butterfly digits(static_cast<int>(ranks));
+        return FlatCost{digits.phases, bytes * part, 0, digits.messages};
     }
     if (algorithm == "bruck4") {
         const Digits digits(static_cast<int>(ranks), 4);

@@ -10,8 +10,10 @@ namespace {
 /// the form. It is exact where all ranks do the same in rounds that follow each other. Where a rank
 /// has several messages under way, those that wait for one card go in the order in which they
 /// became ready, and a message may wait for others to third parties: half of a call of three ranks
-/// that send two, three quarters of one of five that send three. Sums of one way round a ring
-/// overlap the messages of the other (a fifth at most: what all sums cost here).
+/// that send two, three quarters of one of five that send three, and with more it comes near the
+/// whole (2 (n - 1) - 1 slots of a card for n - 1 messages: one phase of a prime count). Sums of
+/// one way round a ring overlap the messages of the other (a fifth at most: what all sums cost
+/// here).
 struct Form {
     Collective collective;
     const char* algorithm;
@@ -26,6 +28,10 @@ const Form kForms[] = {
     {Collective::kAllReduce, "halving", 1e-6, 1e-6, true},
     {Collective::kAllReduce, "halving", 0.2, 0.05},
     {Collective::kAllReduce, "bidirectional_ring", 0.5, 0.2},
+    {Collective::kAllReduce, "butterfly", 1, 1e-6},
+    {Collective::kReduceScatter, "butterfly", 1, 1e-6},
+    {Collective::kAllGather, "butterfly", 1, 1e-6},
+    {Collective::kAllToAll, "butterfly", 1, 1e-6},
     {Collective::kAllGather, "ring", 1e-6, 1e-6},
     {Collective::kAllGather, "bruck", 1e-6, 1e-6, true},
     {Collective::kAllGather, "bruck4", 0.75, 1e-6},

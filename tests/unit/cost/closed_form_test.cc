@@ -63,6 +63,16 @@ TEST(FlatCost, OfBruckByHand) {
     EXPECT_DOUBLE_EQ(secondsOf(Collective::kAllToAll, "bruck4", 16, 1600), 20 + 2400 + 12);
 }
 
+TEST(FlatCost, OfButterfliesByHand) {
+    // 12 is 4 x 3: 2 phases of 3 and 2 messages; of 12 blocks 9 and then 8 move on
+    EXPECT_DOUBLE_EQ(secondsOf(Collective::kAllReduce, "butterfly", 12, 1200),
+                     40 + 2200 + 550 + 20);
+    EXPECT_DOUBLE_EQ(secondsOf(Collective::kReduceScatter, "butterfly", 12, 1200),
+                     20 + 1100 + 550 + 10);
+    EXPECT_DOUBLE_EQ(secondsOf(Collective::kAllGather, "butterfly", 12, 1200), 20 + 1100 + 10);
+    EXPECT_DOUBLE_EQ(secondsOf(Collective::kAllToAll, "butterfly", 12, 1200), 20 + 1700 + 10);
+}
+
 TEST(FlatCost, IsNothingForOneRankAndUnknownForAStranger) {
     EXPECT_DOUBLE_EQ(secondsOf(Collective::kAllReduce, "ring", 1, 400), 0);
     EXPECT_FALSE(flatCost(Collective::kAllReduce, "teleport", 4, 400).has_value());
