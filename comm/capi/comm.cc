@@ -47,10 +47,16 @@ isthmusResult_t isthmusCommDestroy(isthmusComm_t comm) {
 }
 
 isthmusResult_t isthmusCommAbort(isthmusComm_t comm) {
+    return isthmusCommAbortWithReason(comm, nullptr);
+}
+
+isthmusResult_t isthmusCommAbortWithReason(isthmusComm_t comm, const char* reason) {
     if (Status status = checkHandle(comm); !status.ok()) return resultOf(status);
     Communicator& communicator = *comm->communicator;
-    communicator.abort(Status::aborted("\"" + communicator.name() + "\" was aborted by rank " +
-                                       std::to_string(communicator.rank())));
+    std::string why = "\"" + communicator.name() + "\" was aborted by rank " +
+                      std::to_string(communicator.rank());
+    if (reason != nullptr && *reason != '\0') why += ": " + std::string(reason);
+    communicator.abort(Status::aborted(std::move(why)));
     return isthmusSuccess;
 }
 

@@ -55,7 +55,7 @@ void FusingReducer::loop() {
     while (!isOver_) {
         if (Status status = cycle(); !status.ok()) {
             // Whoever still waits for this rank learns of it at once.
-            (void)communicator_.abort();
+            (void)communicator_.abort(status.what());
             const std::lock_guard lock(mutex_);
             failure_ = std::move(status);
             changed_.notify_all();

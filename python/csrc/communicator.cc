@@ -114,8 +114,10 @@ void Communicator::close() {
     check(destroy());
 }
 
-void Communicator::abort() {
-    use(&isthmusCommAbort);
+void Communicator::abort(const std::optional<std::string>& reason) {
+    use([&](isthmusComm_t comm) {
+        return isthmusCommAbortWithReason(comm, reason ? reason->c_str() : nullptr);
+    });
 }
 
 void Communicator::leave(Milliseconds grace) noexcept {

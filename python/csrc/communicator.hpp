@@ -62,7 +62,7 @@ public:
     /// Waits for the calls in flight, then leaves. Raises what the library says, or what a signal
     /// raises: then it stays open.
     void close();
-    void abort();
+    void abort(const std::optional<std::string>& reason);
     /// For ends that must not fail: calls get `grace`, then the communicator is aborted.
     void leave(Milliseconds grace) noexcept;
 

@@ -206,7 +206,8 @@ void defineCommunicators(nb::module_& module) {
     type.def_prop_ro("nodes", &nodes, "The node of each rank, from 0 by first rank.");
     type.def_prop_ro("closed", &Communicator::isClosed);
     type.def("close", &Communicator::close, "Waits for this rank's calls, then leaves.");
-    type.def("abort", &Communicator::abort, "Fails every call in flight, here and elsewhere.");
+    type.def("abort", &Communicator::abort, nb::arg("reason") = nb::none(),
+             "Fails every call in flight, here and elsewhere; errors there end with `reason`.");
     type.def("async_error", &asyncError, "None while healthy, else (Result, text) of the cause.");
     type.def("wire_counters", &wireCounters,
              "Bytes that this process sent to and received from other nodes.");

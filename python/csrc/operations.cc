@@ -112,7 +112,9 @@ void Reductions::check(Communicator& communicator) {
     for (const auto& each : all_) {
         if (!each->exception.is_valid()) continue;
         const nb::object exception = std::exchange(each->exception, {});
-        if (!communicator.isClosed()) communicator.abort();
+        const std::string why =
+            "a reduction raised " + nb::cast<std::string>(nb::str(nb::repr(exception)));
+        if (!communicator.isClosed()) communicator.abort(why);
         PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
         throw nb::python_error();
     }

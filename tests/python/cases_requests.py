@@ -275,4 +275,14 @@ def closing_waits_for_calls(comm):
         apart.abort()
 
 
+def an_abort_says_why(comm):
+    apart = isthmus.Communicator(name="given-up")
+    if comm.rank == 0:
+        apart.abort("the loss is not a number")
+    why = '"given-up" was aborted by rank 0: the loss is not a number'
+    with refused(why, isthmus.Result.ABORTED):
+        apart.barrier()
+    apart.abort()
+
+
 world.main()

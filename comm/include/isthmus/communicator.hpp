@@ -151,8 +151,11 @@ public:
         return nodes;
     }
 
-    /// Fails every call in flight, here and on the other ranks. Immediate, any thread.
-    Status abort() const { return detail::statusOf(isthmusCommAbort(handle_.get())); }
+    /// Fails every call in flight, here and on the other ranks, whose errors end with `reason`.
+    /// Immediate, any thread.
+    Status abort(const std::string& reason = {}) const {
+        return detail::statusOf(isthmusCommAbortWithReason(handle_.get(), reason.c_str()));
+    }
 
     /// Success while healthy, else the first cause.
     Status failure() const {

@@ -178,6 +178,9 @@ ISTHMUS_API isthmusResult_t isthmusCommFinalize(isthmusComm_t comm);
 ISTHMUS_API isthmusResult_t isthmusCommDestroy(isthmusComm_t comm);
 /* Fails every call in flight, here and by a message elsewhere. Local, immediate, any thread. */
 ISTHMUS_API isthmusResult_t isthmusCommAbort(isthmusComm_t comm);
+/* The same, and every rank's error text ends with `reason` (UTF-8, copied; its first 3000 bytes
+ * travel). NULL or "": no reason. */
+ISTHMUS_API isthmusResult_t isthmusCommAbortWithReason(isthmusComm_t comm, const char* reason);
 /* isthmusSuccess while healthy, else the first cause, whose text is then isthmusGetLastError(). */
 ISTHMUS_API isthmusResult_t isthmusCommGetAsyncError(isthmusComm_t comm,
                                                      isthmusResult_t* asyncError);

@@ -71,6 +71,7 @@ TEST_F(Arguments, NullCommunicatorIsRefusedByEverythingElse) {
     EXPECT_REFUSED(isthmusCommNodes(nullptr, &number), text);
     EXPECT_REFUSED(isthmusCommSplit(nullptr, 0, 0, &child, nullptr), text);
     EXPECT_REFUSED(isthmusCommAbort(nullptr), text);
+    EXPECT_REFUSED(isthmusCommAbortWithReason(nullptr, "why"), text);
     EXPECT_REFUSED(isthmusCommGetAsyncError(nullptr, &cause), text);
     EXPECT_REFUSED(isthmusWireCounters(nullptr, &counters), text);
     EXPECT_REFUSED(isthmusProgress(nullptr), text);

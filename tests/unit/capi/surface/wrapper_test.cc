@@ -192,10 +192,11 @@ TEST_F(Wrapper, CallbacksOutliveTheirWork) {
 
 TEST_F(Wrapper, AbortNamesTheCause) {
     Work receive = communicator().recv(out, 0, 5);
-    ASSERT_TRUE(communicator().abort().ok());
+    ASSERT_TRUE(communicator().abort("the loss is not a number").ok());
     EXPECT_EQ(receive.wait().code(), Status::Code::kAborted);
     EXPECT_EQ(communicator().failure().code(), Status::Code::kAborted);
-    EXPECT_NE(communicator().failure().what(), "");
+    EXPECT_THAT(communicator().failure().what(),
+                testing::EndsWith("was aborted by rank 0: the loss is not a number"));
     EXPECT_EQ(blocking().barrier().code(), Status::Code::kAborted);
 }
 
