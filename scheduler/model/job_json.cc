@@ -45,12 +45,12 @@ Result<Job> jobFromJson(const std::string& text) {
     if (!json.ok()) return json.status();
     Field::Reading reading;
     const Field document(*json, reading);
-    document.hasOnly({"schema_version", "global_batch", "micro_batch", "sequence", "precision",
+    document.hasOnly({"isthmus_job", "global_batch", "micro_batch", "sequence", "precision",
                       "gradient_precision", "optimizer", "master_weights", "recompute",
                       "zero_stage", "reshard_after_forward", "shard", "sequence_parallel",
                       "pipeline", "virtual_stages", "pipe_copies", "context_method", "degrees",
                       "objective"});
-    document["schema_version"].integer(kModelSchemaVersion, kModelSchemaVersion);
+    document["isthmus_job"].integer(kModelSchemaVersion, kModelSchemaVersion);
     Job job;
     job.globalBatch = document["global_batch"].integer(1, kMostSamples);
     job.microBatch = document["micro_batch"].integer(1, kMostSamples, 1);
@@ -83,7 +83,7 @@ std::string toJson(const Job& job) {
     for (const Axis axis : kAxes) {
         if (job.fixed[axis] > 0) degrees[std::string(nameOf(axis))] = job.fixed[axis];
     }
-    const Json document = {{"schema_version", kModelSchemaVersion},
+    const Json document = {{"isthmus_job", kModelSchemaVersion},
                            {"global_batch", job.globalBatch},
                            {"micro_batch", job.microBatch},
                            {"sequence", job.sequence},

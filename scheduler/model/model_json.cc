@@ -203,9 +203,9 @@ Result<Model> modelFromJson(const std::string& text, const Job& job) {
     if (!json.ok()) return json.status();
     Field::Reading reading;
     const Field document(*json, reading);
-    document.hasOnly({"schema_version", "name", "sequence", "element_bytes", "heads",
+    document.hasOnly({"isthmus_model", "name", "sequence", "element_bytes", "heads",
                       "key_value_heads", "layers", "edges", "generate"});
-    document["schema_version"].integer(kModelSchemaVersion, kModelSchemaVersion);
+    document["isthmus_model"].integer(kModelSchemaVersion, kModelSchemaVersion);
     const Field generate = document["generate"];
     if (generate.exists() && document["layers"].exists()) {
         document["layers"].refuse("is there beside generate");
@@ -219,7 +219,7 @@ Result<Model> modelFromJson(const std::string& text, const Job& job) {
 }
 
 std::string toJson(const Model& model) {
-    Json document = {{"schema_version", kModelSchemaVersion},
+    Json document = {{"isthmus_model", kModelSchemaVersion},
                      {"name", model.name},
                      {"sequence", model.sequence},
                      {"element_bytes", model.elementBytes},

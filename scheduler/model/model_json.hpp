@@ -9,7 +9,7 @@
 
 namespace isthmus::scheduler {
 
-/// Version of the model and job documents, their `schema_version`.
+/// Version of the model and job documents: their `isthmus_model` and `isthmus_job`.
 inline constexpr int kModelSchemaVersion = 1;
 
 /// Reads a model: layers one by one, or a family's sizes under `generate`, made for the job's

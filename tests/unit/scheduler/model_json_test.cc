@@ -16,7 +16,7 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(ModelJson, FamiliesAreTheGeneratorsModels) {
-    const std::string text = R"({"schema_version": 1, "name": "small", "generate": {"family": "gpt",
+    const std::string text = R"({"isthmus_model": 1, "name": "small", "generate": {"family": "gpt",
         "layers": 12, "hidden": 768, "heads": 12, "vocabulary": 50257, "sequence": 1024}})";
     Result<Model> model = modelFromJson(text, Job());
     ASSERT_TRUE(model.ok()) << model.status().what();
@@ -59,7 +59,7 @@ TEST(ModelJson, WritesWhatItReads) {
 }
 
 TEST(ModelJson, LayersMayBeRepeatedAndJoined) {
-    const Result<Model> model = modelFromJson(R"({"schema_version": 1, "layers": [
+    const Result<Model> model = modelFromJson(R"({"isthmus_model": 1, "layers": [
         {"name": "a", "parameters": 7, "forward_flops": 5, "boundary_bytes": 3},
         {"name": "b", "repeat": 3, "parameters": 1},
         {"name": "c", "backward_flops": 0, "forward_flops": 4}],
@@ -78,10 +78,10 @@ TEST(ModelJson, RefusesWithAPathAndAReason) {
     };
     EXPECT_THAT(complaint("[]"), HasSubstr("no object"));
     EXPECT_THAT(complaint("{"), HasSubstr("parse error"));
-    EXPECT_THAT(complaint(R"({"schema_version": 2})"), HasSubstr("schema_version"));
-    EXPECT_THAT(complaint(R"({"schema_version": 1})"), HasSubstr("layers: is missing"));
+    EXPECT_THAT(complaint(R"({"isthmus_model": 2})"), HasSubstr("isthmus_model"));
+    EXPECT_THAT(complaint(R"({"isthmus_model": 1})"), HasSubstr("layers: is missing"));
     const auto layer = [&](const std::string& body) {
-        return complaint(R"({"schema_version": 1, "layers": [{"name": "a"}, {)" + body + "}]}");
+        return complaint(R"({"isthmus_model": 1, "layers": [{"name": "a"}, {)" + body + "}]}");
     };
     EXPECT_THAT(layer(R"("name": "b", "parameters": -1)"), HasSubstr("layers[1].parameters"));
     EXPECT_THAT(layer(R"("name": "b", "parameters": 1.5)"), HasSubstr("layers[1].parameters"));
@@ -91,13 +91,13 @@ TEST(ModelJson, RefusesWithAPathAndAReason) {
     EXPECT_THAT(layer(R"("name": "b", "repeat": 1e9)"), HasSubstr("layers[1].repeat"));
     EXPECT_THAT(layer(R"("name": "b", "tied_to": "z", "tied_parameters": 1)"),
                 HasSubstr("no earlier layer is named z"));
-    EXPECT_THAT(complaint(R"({"schema_version": 1, "layers": [{"name": "a"}], "edges": [["a"]]})"),
+    EXPECT_THAT(complaint(R"({"isthmus_model": 1, "layers": [{"name": "a"}], "edges": [["a"]]})"),
                 HasSubstr("edges[0]: is no pair"));
     EXPECT_THAT(
-        complaint(R"({"schema_version": 1, "layers": [{"name": "a"}], "edges": [["a", "q"]]})"),
+        complaint(R"({"isthmus_model": 1, "layers": [{"name": "a"}], "edges": [["a", "q"]]})"),
         HasSubstr("edges[0][1]: names no layer"));
     const auto family = [&](const std::string& body) {
-        return complaint(R"({"schema_version": 1, "generate": {"family": )" + body + "}}");
+        return complaint(R"({"isthmus_model": 1, "generate": {"family": )" + body + "}}");
     };
     EXPECT_THAT(family(R"("rnn")"), HasSubstr("generate.family: is none of gpt"));
     EXPECT_THAT(family(R"("gpt", "layers": 2, "hidden": 100, "heads": 3, "sequence": 8)"),
@@ -109,15 +109,13 @@ TEST(ModelJson, RefusesWithAPathAndAReason) {
     EXPECT_THAT(family(R"("gpt", "layers": 9, "hidden": 16000000, "heads": 1, "sequence": 9000000,
                           "vocabulary": 16000000)"),
                 HasSubstr("64 bits"));
-    EXPECT_THAT(complaint(R"({"schema_version": 1, "layers": [], "generate": {"family": "gpt"}})"),
+    EXPECT_THAT(complaint(R"({"isthmus_model": 1, "layers": [], "generate": {"family": "gpt"}})"),
                 HasSubstr("beside generate"));
 }
 
 TEST(JobJson, RefusesWithAPathAndAReason) {
     const auto complaint = [](const std::string& body) {
-        return jobFromJson(R"({"schema_version": 1, "global_batch": 8)" + body + "}")
-            .status()
-            .what();
+        return jobFromJson(R"({"isthmus_job": 1, "global_batch": 8)" + body + "}").status().what();
     };
     EXPECT_EQ(complaint(""), "");
     EXPECT_THAT(complaint(R"(, "micro_batch": 3)"), HasSubstr("does not divide global_batch 8"));
@@ -128,7 +126,7 @@ TEST(JobJson, RefusesWithAPathAndAReason) {
     EXPECT_THAT(complaint(R"(, "degrees": {"tensor": -2})"), HasSubstr("degrees.tensor"));
     EXPECT_THAT(complaint(R"(, "zero_stage": 4)"), HasSubstr("zero_stage"));
     EXPECT_THAT(complaint(R"(, "virtual_stages": 2)"), HasSubstr("interleaved"));
-    EXPECT_THAT(jobFromJson(R"({"schema_version": 1})").status().what(),
+    EXPECT_THAT(jobFromJson(R"({"isthmus_job": 1})").status().what(),
                 HasSubstr("global_batch: is missing"));
 }
 
