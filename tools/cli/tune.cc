@@ -8,6 +8,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <utility>
 
 #include "comm/base/knobs.hpp"
 #include "comm/communicator/runtime.hpp"
@@ -25,12 +26,14 @@ namespace {
 struct TuneOptions {
     std::vector<std::string> collectives;
     BenchOptions bench;  ///< sizes, type, root, ranks; one collective at a time
-    int rounds = 3;
+    int rounds = 5;
     std::string file;
 };
 
-/// An algorithm that takes more than this many times the best one's time is not measured again.
+/// An algorithm whose median is more than this many times the best one's is not measured again;
+/// after the first look, which is short, it may be thrice.
 constexpr double kHopeless = 2;
+constexpr double kHopelessAtFirst = 3;
 /// Calls of the first look, before which there are as many that open connections and fill caches.
 constexpr int kLookCalls = 3;
 /// Calls of one timing: enough to fill this time, so that a small call is not measured once.
@@ -41,26 +44,41 @@ double medianOf(std::vector<double> seconds) {
     return seconds[seconds.size() / 2];
 }
 
-/// All ranks do the same, since all see the same times.
-class Tuner {
+/// One point on its way. All ranks do the same, since all see the same times.
+class Tuning {
 public:
-    Tuner(BenchSession& session, const TuneOptions& options, SelectorOptions settings)
-        : session_(session), options_(options), settings_(std::move(settings)) {}
+    Tuning(const BenchCall& call, std::string chosen, std::string alone)
+        : call_(call), chosen_(std::move(chosen)), alone_(std::move(alone)) {}
 
-    Result<TunedPoint> measure(const BenchCall& call) {
-        const CallShape shape{call.collective, call.type, call.shape.sizeBytes, call.root};
-        const auto chosen = select(shape, session_.layout(), settings_);
-        if (!chosen.ok()) return chosen.status();
-        const auto alone = select(shape, session_.layout(), {});
-        if (!alone.ok()) return alone.status();
-        times_.clear();
-        ISTHMUS_TRY(firstRound(call, shape));
-        for (int round = 0; round < options_.rounds; ++round) ISTHMUS_TRY(nextRound(call));
-        TunedPoint point{
-            call.collective, call.shape.sizeBytes, chosen->algorithm, {}, alone->algorithm};
-        for (auto& [name, seconds] : times_) {
-            if (seconds.size() > 1) seconds.erase(seconds.begin());  // the first look
-            point.seconds.emplace_back(name, medianOf(seconds));
+    Status look(BenchSession& session) {
+        const CallShape shape{call_.collective, call_.type, call_.shape.sizeBytes, call_.root};
+        for (const Algorithm& entry : catalogue()) {
+            if (entry.collective != call_.collective) continue;
+            SelectorOptions one;
+            one.algorithm = entry.name;
+            if (!select(shape, session.layout(), one).ok()) continue;  // of other calls
+            ISTHMUS_TRY(time(session, one.algorithm, kLookCalls));
+        }
+        looked_ = std::exchange(times_, {});
+        dropHopeless(looked_, kHopelessAtFirst);
+        return {};
+    }
+
+    Status round(BenchSession& session, int mostCalls) {
+        const double calls =
+            std::clamp(kTimingSeconds / std::max(bestOf(looked_), 1e-9), 1.0, double(mostCalls));
+        for (const std::string& name : running_)
+            ISTHMUS_TRY(time(session, name, static_cast<int>(calls)));
+        dropHopeless(times_, kHopeless);
+        return {};
+    }
+
+    TunedPoint point() const {
+        TunedPoint point{call_.collective, call_.shape.sizeBytes, chosen_, {}, alone_};
+        for (const auto& [name, seconds] : looked_) {
+            const auto timed = times_.find(name);
+            point.seconds.emplace_back(name,
+                                       medianOf(timed == times_.end() ? seconds : timed->second));
         }
         std::sort(point.seconds.begin(), point.seconds.end(),
                   [](const auto& one, const auto& other) { return one.second < other.second; });
@@ -68,34 +86,24 @@ public:
     }
 
 private:
-    Status firstRound(const BenchCall& call, const CallShape& shape) {
-        for (const Algorithm& entry : catalogue()) {
-            if (entry.collective != call.collective) continue;
-            SelectorOptions alone;
-            alone.algorithm = entry.name;
-            if (!select(shape, session_.layout(), alone).ok()) continue;  // of other calls
-            ISTHMUS_TRY(time(call, std::string(entry.name), kLookCalls));
-        }
-        return {};
-    }
+    using Times = std::map<std::string, std::vector<double>>;
 
-    Status nextRound(const BenchCall& call) {
+    static double bestOf(const Times& times) {
         double best = INFINITY;
-        for (const auto& [name, seconds] : times_)
-            best = std::min(best, *std::min_element(seconds.begin(), seconds.end()));
-        const double calls = std::clamp(kTimingSeconds / std::max(best, 1e-9), 1.0,
-                                        static_cast<double>(options_.bench.iterations));
-        for (auto& [name, seconds] : times_) {
-            if (seconds.back() > kHopeless * best) continue;
-            ISTHMUS_TRY(time(call, name, static_cast<int>(calls)));
-        }
-        return {};
+        for (const auto& [name, seconds] : times) best = std::min(best, medianOf(seconds));
+        return best;
     }
 
-    Status time(const BenchCall& call, const std::string& algorithm, int calls) {
-        session_.use(algorithm, calls);
-        const Result<HalfResult> half = session_.measure(call, Placing::kOutOfPlace, 0);
-        if (!half.ok()) return half.status().within(algorithm);
+    void dropHopeless(const Times& times, double factor) {
+        running_.clear();
+        for (const auto& [name, seconds] : times)
+            if (medianOf(seconds) <= factor * bestOf(times)) running_.push_back(name);
+    }
+
+    Status time(BenchSession& session, const std::string& algorithm, int calls) {
+        session.use(algorithm, calls);
+        const Result<HalfResult> half = session.measure(call_, Placing::kOutOfPlace, 0);
+        if (!half.ok()) return half.status().within(algorithm).within(nameOf(call_.collective));
         if (half->wrong.value_or(0) != 0) {
             return Status::internal(algorithm + " computed wrong values");
         }
@@ -103,10 +111,12 @@ private:
         return {};
     }
 
-    BenchSession& session_;
-    const TuneOptions& options_;
-    const SelectorOptions settings_;
-    std::map<std::string, std::vector<double>> times_;
+    BenchCall call_;
+    std::string chosen_;
+    std::string alone_;
+    Times looked_;  ///< of the first look
+    Times times_;   ///< of the rounds
+    std::vector<std::string> running_;
 };
 
 Result<std::vector<BenchTask>> tasksOf(const TuneOptions& options) {
@@ -121,28 +131,50 @@ Result<std::vector<BenchTask>> tasksOf(const TuneOptions& options) {
     return tasks;
 }
 
-Result<std::vector<TunedPoint>> measureAll(BenchSession& session, const TuneOptions& options,
-                                           const std::vector<BenchTask>& tasks) {
+Result<SelectorOptions> settingsOfJob() {
     const Result<Options> environment = Options::fromEnvironment(allKnobs());
-    if (!environment.ok()) return environment.status();
-    Result<SelectorOptions> settings = SelectorOptions::from(*environment);
+    return environment.ok() ? SelectorOptions::from(*environment)
+                            : Result<SelectorOptions>(environment.status());
+}
+
+/// Every point once: sizes too small for an element of each block are none.
+Result<std::vector<Tuning>> tuningsOf(const BenchSession& session, const TuneOptions& options,
+                                      const std::vector<BenchTask>& tasks) {
+    const Result<SelectorOptions> settings = settingsOfJob();
     if (!settings.ok()) return settings.status();
-    Tuner tuner(session, options, std::move(*settings));
-    std::vector<TunedPoint> points;
+    std::vector<Tuning> tunings;
     for (const BenchTask& task : tasks) {
         for (const std::uint64_t size : task.sizes) {
             const BenchCall call{
                 task.collective, task.types.front(), task.ops.front(), options.bench.root,
                 benchShape(task.collective, task.types.front(), session.ranks(), size)};
-            Result<TunedPoint> point = tuner.measure(call);
-            if (!point.ok()) return point.status().within(nameOf(task.collective));
-            if (session.rank() == 0) {
-                fmt::print("{}", tuneRow(*point));
-                std::fflush(stdout);
-            }
-            points.push_back(std::move(*point));
+            if (call.shape.sizeBytes == 0 && call.collective != Collective::kBarrier) continue;
+            const CallShape shape{call.collective, call.type, call.shape.sizeBytes, call.root};
+            const auto chosen = select(shape, session.layout(), *settings);
+            const auto alone = select(shape, session.layout(), {});
+            if (!chosen.ok() || !alone.ok()) return (chosen.ok() ? alone : chosen).status();
+            tunings.emplace_back(call, chosen->algorithm, alone->algorithm);
         }
     }
+    return tunings;
+}
+
+/// Rounds go over all points, so that the timings of an algorithm are minutes apart: what lasts for
+/// seconds (other guests, where the ranks happen to run) is in one of them only.
+Result<std::vector<TunedPoint>> measureAll(BenchSession& session, const TuneOptions& options,
+                                           const std::vector<BenchTask>& tasks) {
+    auto tunings = tuningsOf(session, options, tasks);
+    if (!tunings.ok()) return tunings.status();
+    for (Tuning& tuning : *tunings) ISTHMUS_TRY(tuning.look(session));
+    for (int round = 1; round <= options.rounds; ++round) {
+        if (session.rank() == 0)
+            fmt::print(stderr, "isthmus tune: round {} of {}, {} points\n", round, options.rounds,
+                       tunings->size());
+        for (Tuning& tuning : *tunings)
+            ISTHMUS_TRY(tuning.round(session, options.bench.iterations));
+    }
+    std::vector<TunedPoint> points;
+    for (const Tuning& tuning : *tunings) points.push_back(tuning.point());
     return points;
 }
 
@@ -164,10 +196,11 @@ int measure(const CLI::App& sub, const TuneOptions& options, const std::vector<B
     auto session = BenchSession::join(options.bench, largest);
     if (!session.ok()) return report("tune", session.status());
     const bool speaks = (*session)->rank() == 0;
-    if (speaks) fmt::print("{}", tuneHead());
     const auto points = measureAll(**session, options, tasks);
     if (!points.ok()) return report("tune", points.status());
     if (!speaks) return asInt(ExitCode::kOk);
+    fmt::print("{}", tuneHead());
+    for (const TunedPoint& point : *points) fmt::print("{}", tuneRow(point));
     fmt::print("{}", tuneFoot(*points));
     if (options.file.empty()) return asInt(ExitCode::kOk);
     std::string command = "isthmus tune";

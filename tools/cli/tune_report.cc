@@ -81,7 +81,7 @@ AlgorithmRules rulesFrom(const std::vector<TunedPoint>& points, const std::vecto
         const TunedPoint& point = points[at];
         const bool isLast = isLastOfItsCollective(points, at);
         const std::uint64_t most = isLast ? std::numeric_limits<std::uint64_t>::max() : point.bytes;
-        const bool isBetter = point.secondsOf(point.alone) > kRuleRatio * point.best().second;
+        const bool isBetter = point.secondsOf(point.alone) > kGoodRatio * point.best().second;
         if (isBetter && isRun && rules.back().algorithm == point.best().first) {
             rules.back().mostBytes = most;
         } else if (isBetter) {

@@ -29,17 +29,13 @@ struct TunedPoint {
 /// A choice is as good as the best when it takes at most this many times its time: what repeated
 /// measurements of one algorithm differ by on a machine with other guests.
 inline constexpr double kGoodRatio = 1.15;
-/// From here on a rule is written: of two algorithms the one with the better median is the better
-/// guess however small the difference, and this much of it is left to rules that can be read.
-inline constexpr double kRuleRatio = 1.05;
 
 std::string tuneHead();
 std::string tuneRow(const TunedPoint& point);
 /// How many choices were good, and which one was the worst.
 std::string tuneFoot(const std::vector<TunedPoint>& points);
 
-/// A rule for each run of sizes at which another algorithm than the selector's own choice is better
-/// by kRuleRatio.
+/// A rule for each run of sizes at which the selector's own choice is not good.
 /// A size stands for all above the next smaller measured one. Points of a collective: by size.
 AlgorithmRules rulesFrom(const std::vector<TunedPoint>& points, const std::vector<int>& nodes);
 
