@@ -26,6 +26,7 @@ MemoryPiece Execution::pieceOf(const SegmentRun& run, const Location& location,
     const bool isMine = location.rank == plan.me;
     const CallSlot* slot = isMine ? nullptr : &group_.slotOf(owner.position, lane_);
     const std::size_t bytes = extents_->bytesIn(name, run.segment);
+    if (bytes == 0) return {};  // its buffer may not be there at all
     switch (location.buffer) {
     case Buffer::kInput: {
         const std::byte* base = isMine ? input_ : owner.arena.base + slot->inputOffset;

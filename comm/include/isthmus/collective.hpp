@@ -49,8 +49,8 @@ public:
                                     communicator_, how, request);
         });
     }
-    template <Buffer In, WritableBuffer Out>
-    requires SameElements<In, Out> Answer allReduce(const In& input, Out&& output,
+    template <GivenBuffer<kStarts> In, GivenWritableBuffer<kStarts> Out>
+    requires SameElements<In, Out> Answer allReduce(In&& input, Out&& output,
                                                     ReduceOp op = ReduceOp::kSum,
                                                     const CallOptions& options = {})
     const {
@@ -59,7 +59,7 @@ public:
         return allReduce(std::data(input), std::data(output), std::size(input), kTypeOf<In>, op,
                          options);
     }
-    template <WritableBuffer InOut>
+    template <GivenWritableBuffer<kStarts> InOut>
     Answer allReduce(InOut&& buffer, ReduceOp op = ReduceOp::kSum,
                      const CallOptions& options = {}) const {
         return allReduce(std::data(buffer), std::data(buffer), std::size(buffer), kTypeOf<InOut>,
@@ -74,7 +74,7 @@ public:
                                     how, request);
         });
     }
-    template <WritableBuffer InOut>
+    template <GivenWritableBuffer<kStarts> InOut>
     Answer broadcast(InOut&& buffer, Rank root, const CallOptions& options = {}) const {
         return broadcast(std::data(buffer), std::data(buffer), std::size(buffer), kTypeOf<InOut>,
                          root, options);
@@ -88,9 +88,9 @@ public:
                                  communicator_, how, request);
         });
     }
-    template <Buffer In, WritableBuffer Out>
-    requires SameElements<In, Out> Answer reduce(const In& input, Out&& output, ReduceOp op,
-                                                 Rank root, const CallOptions& options = {})
+    template <GivenBuffer<kStarts> In, GivenWritableBuffer<kStarts> Out>
+    requires SameElements<In, Out> Answer reduce(In&& input, Out&& output, ReduceOp op, Rank root,
+                                                 const CallOptions& options = {})
     const {
         const std::size_t needed = rank_ == root ? std::size(input) : std::size(output);
         Status sizes = expect("reduce: output", std::size(output), needed);
@@ -107,8 +107,8 @@ public:
                                     request);
         });
     }
-    template <Buffer In, WritableBuffer Out>
-    requires SameElements<In, Out> Answer allGather(const In& input, Out&& output,
+    template <GivenBuffer<kStarts> In, GivenWritableBuffer<kStarts> Out>
+    requires SameElements<In, Out> Answer allGather(In&& input, Out&& output,
                                                     const CallOptions& options = {})
     const {
         Status sizes =
@@ -126,8 +126,8 @@ public:
                                         communicator_, how, request);
         });
     }
-    template <Buffer In, WritableBuffer Out>
-    requires SameElements<In, Out> Answer reduceScatter(const In& input, Out&& output,
+    template <GivenBuffer<kStarts> In, GivenWritableBuffer<kStarts> Out>
+    requires SameElements<In, Out> Answer reduceScatter(In&& input, Out&& output,
                                                         ReduceOp op = ReduceOp::kSum,
                                                         const CallOptions& options = {})
     const {
@@ -146,8 +146,8 @@ public:
                                    request);
         });
     }
-    template <Buffer In, WritableBuffer Out>
-    requires SameElements<In, Out> Answer allToAll(const In& input, Out&& output,
+    template <GivenBuffer<kStarts> In, GivenWritableBuffer<kStarts> Out>
+    requires SameElements<In, Out> Answer allToAll(In&& input, Out&& output,
                                                    const CallOptions& options = {})
     const {
         const std::size_t each = std::size(input) / static_cast<std::size_t>(ranks_);
@@ -165,8 +165,8 @@ public:
                                  how, request);
         });
     }
-    template <Buffer In, WritableBuffer Out>
-    requires SameElements<In, Out> Answer gather(const In& input, Out&& output, Rank root,
+    template <GivenBuffer<kStarts> In, GivenWritableBuffer<kStarts> Out>
+    requires SameElements<In, Out> Answer gather(In&& input, Out&& output, Rank root,
                                                  const CallOptions& options = {})
     const {
         const std::size_t needed = rank_ == root ? timesRanks(std::size(input)) : std::size(output);
@@ -184,8 +184,8 @@ public:
                                   how, request);
         });
     }
-    template <Buffer In, WritableBuffer Out>
-    requires SameElements<In, Out> Answer scatter(const In& input, Out&& output, Rank root,
+    template <GivenBuffer<kStarts> In, GivenWritableBuffer<kStarts> Out>
+    requires SameElements<In, Out> Answer scatter(In&& input, Out&& output, Rank root,
                                                   const CallOptions& options = {})
     const {
         const std::size_t needed = rank_ == root ? timesRanks(std::size(output)) : std::size(input);
@@ -203,8 +203,8 @@ public:
     }
 
     /// allGather() of unequal blocks; `received` is the same on every rank.
-    template <Buffer In, WritableBuffer Out>
-    requires SameElements<In, Out> Answer allGather(const In& input, Out&& output,
+    template <GivenBuffer<kStarts> In, GivenWritableBuffer<kStarts> Out>
+    requires SameElements<In, Out> Answer allGather(In&& input, Out&& output,
                                                     const Blocks& received,
                                                     const CallOptions& options = {})
     const {
@@ -219,10 +219,9 @@ public:
 
     /// gather() of unequal blocks; `received.counts` is the same on every rank, the rest counts at
     /// `root` only.
-    template <Buffer In, WritableBuffer Out>
-    requires SameElements<In, Out> Answer gather(const In& input, Out&& output,
-                                                 const Blocks& received, Rank root,
-                                                 const CallOptions& options = {})
+    template <GivenBuffer<kStarts> In, GivenWritableBuffer<kStarts> Out>
+    requires SameElements<In, Out> Answer gather(In&& input, Out&& output, const Blocks& received,
+                                                 Rank root, const CallOptions& options = {})
     const {
         Status sizes = detail::expectCounts("gather: output", received, ranks_);
         if (sizes.ok()) sizes = expectMine("gather: input", std::size(input), received);
@@ -238,8 +237,8 @@ public:
 
     /// scatter() of unequal blocks; `sent.counts` is the same on every rank, the rest counts at
     /// `root` only.
-    template <Buffer In, WritableBuffer Out>
-    requires SameElements<In, Out> Answer scatter(const In& input, const Blocks& sent, Out&& output,
+    template <GivenBuffer<kStarts> In, GivenWritableBuffer<kStarts> Out>
+    requires SameElements<In, Out> Answer scatter(In&& input, const Blocks& sent, Out&& output,
                                                   Rank root, const CallOptions& options = {})
     const {
         Status sizes = detail::expectCounts("scatter: input", sent, ranks_);
@@ -254,8 +253,8 @@ public:
     }
 
     /// reduceScatter() of unequal blocks, packed in rank order; `counts` is the same on every rank.
-    template <Buffer In, WritableBuffer Out>
-    requires SameElements<In, Out> Answer reduceScatter(const In& input, Out&& output,
+    template <GivenBuffer<kStarts> In, GivenWritableBuffer<kStarts> Out>
+    requires SameElements<In, Out> Answer reduceScatter(In&& input, Out&& output,
                                                         const std::vector<std::size_t>& counts,
                                                         ReduceOp op = ReduceOp::kSum,
                                                         const CallOptions& options = {})
@@ -275,9 +274,9 @@ public:
 
     /// allToAll() of unequal blocks: what `sent` says here of rank q, `received` says at q of this
     /// one.
-    template <Buffer In, WritableBuffer Out>
-    requires SameElements<In, Out> Answer allToAll(const In& input, const Blocks& sent,
-                                                   Out&& output, const Blocks& received,
+    template <GivenBuffer<kStarts> In, GivenWritableBuffer<kStarts> Out>
+    requires SameElements<In, Out> Answer allToAll(In&& input, const Blocks& sent, Out&& output,
+                                                   const Blocks& received,
                                                    const CallOptions& options = {})
     const {
         Status sizes = expect("all_to_all: input", std::size(input), sent);
@@ -300,8 +299,8 @@ public:
                                request);
         });
     }
-    template <Buffer In>
-    Answer send(const In& input, Rank peer, int tag = 0, const CallOptions& options = {}) const {
+    template <GivenBuffer<kStarts> In>
+    Answer send(In&& input, Rank peer, int tag = 0, const CallOptions& options = {}) const {
         return send(std::data(input), std::size(input), kTypeOf<In>, peer, tag, options);
     }
 
@@ -321,7 +320,7 @@ public:
             return source;
         }
     }
-    template <WritableBuffer Out>
+    template <GivenWritableBuffer<kStarts> Out>
     Received recv(Out&& output, Rank peer, int tag = 0, const CallOptions& options = {}) const {
         return recv(std::data(output), std::size(output), kTypeOf<Out>, peer, tag, options);
     }

@@ -28,11 +28,16 @@
 #define ISTHMUS_API
 #endif
 
+/* Any number may arrive in an enumeration, and one without a meaning is refused. For C++ only the
+ * numbers of its enumerators' bits would be values of it, were its type not said. */
 #ifdef __cplusplus
+#define ISTHMUS_ANY_INT : int
 extern "C" {
+#else
+#define ISTHMUS_ANY_INT
 #endif
 
-typedef enum {
+typedef enum ISTHMUS_ANY_INT {
     isthmusSuccess = 0,
     isthmusInvalidArgument = 1, /* the caller is wrong; nothing was started */
     isthmusMismatch = 2,        /* ranks disagree on the call */
@@ -45,7 +50,7 @@ typedef enum {
     isthmusInternalError = 70   /* our fault: please report */
 } isthmusResult_t;
 
-typedef enum {
+typedef enum ISTHMUS_ANY_INT {
     isthmusInt8 = 0,
     isthmusChar = 0,
     isthmusUint8 = 1,
@@ -70,7 +75,7 @@ typedef enum {
     isthmusFloat8e5m2 = 16
 } isthmusDataType_t;
 
-typedef enum {
+typedef enum ISTHMUS_ANY_INT {
     isthmusSum = 0,
     isthmusProd = 1,
     isthmusMin = 2, /* a NaN anywhere makes the result NaN */
@@ -286,7 +291,10 @@ ISTHMUS_API isthmusResult_t isthmusScatterV(const void* sendbuff, const size_t* 
  * types are rounded once more. Residence as NCCL says it: the scalar is read here, so that only
  * isthmusScalarHostImmediate can be served. Local; the op is of this communicator only. It may be
  * destroyed once the last call with it has returned. */
-typedef enum { isthmusScalarDevice = 0, isthmusScalarHostImmediate = 1 } isthmusScalarResidence_t;
+typedef enum ISTHMUS_ANY_INT {
+    isthmusScalarDevice = 0,
+    isthmusScalarHostImmediate = 1
+} isthmusScalarResidence_t;
 ISTHMUS_API isthmusResult_t isthmusRedOpCreatePreMulSum(isthmusRedOp_t* op, void* scalar,
                                                         isthmusDataType_t datatype,
                                                         isthmusScalarResidence_t residence,

@@ -35,6 +35,14 @@ concept BufferList = requires(L& list) {
 template <typename L>
 concept WritableBufferList = BufferList<L> && WritableBuffer<detail::ItemOf<L>>;
 
+/// A list that a call may be given, see GivenBuffer. The list itself may always be temporary.
+template <typename L, bool isStarted>
+concept GivenBufferList = BufferList<L> &&
+    (!isStarted || std::is_lvalue_reference_v<L> || detail::kIsView<detail::ItemOf<L>>);
+
+template <typename L, bool isStarted>
+concept GivenWritableBufferList = WritableBufferList<L> && GivenBufferList<L, isStarted>;
+
 /// Ranks at the other ends of this rank's edges in a directed graph: a block arrives from each
 /// source and leaves for each destination. A rank may be there several times, and be its own.
 struct Neighbors {
@@ -93,11 +101,13 @@ class ListCollectives : public detail::Calls<Answer> {
     template <typename L>
     static constexpr DataType kTypeOfItem = Base::template kTypeOf<detail::ItemOf<L>>;
 
+protected:
+    using Base::kIsStarted;
+
 public:
-    template <BufferList Ins, WritableBufferList Outs>
-    requires SameElements<detail::ItemOf<Ins>, detail::ItemOf<Outs>> Answer
-    allReduceCoalesced(const Ins& inputs, Outs&& outputs, ReduceOp op = ReduceOp::kSum,
-                       const CallOptions& options = {})
+    template <GivenBufferList<kIsStarted> Ins, GivenWritableBufferList<kIsStarted> Outs>
+    requires SameElements<detail::ItemOf<Ins>, detail::ItemOf<Outs>> Answer allReduceCoalesced(
+        Ins&& inputs, Outs&& outputs, ReduceOp op = ReduceOp::kSum, const CallOptions& options = {})
     const {
         return many("all_reduce", inputs, outputs, 1, 1, options,
                     [&](const detail::TensorList& list, const auto* how, auto* request) {
@@ -108,13 +118,13 @@ public:
                     });
     }
     /// In place.
-    template <WritableBufferList InOuts>
+    template <GivenWritableBufferList<kIsStarted> InOuts>
     Answer allReduceCoalesced(InOuts&& buffers, ReduceOp op = ReduceOp::kSum,
                               const CallOptions& options = {}) const {
         return allReduceCoalesced(std::as_const(buffers), buffers, op, options);
     }
 
-    template <WritableBufferList InOuts>
+    template <GivenWritableBufferList<kIsStarted> InOuts>
     Answer broadcastCoalesced(InOuts&& buffers, Rank root, const CallOptions& options = {}) const {
         return many("broadcast", std::as_const(buffers), buffers, 1, 1, options,
                     [&](const detail::TensorList& list, const auto* how, auto* request) {
@@ -125,9 +135,9 @@ public:
                     });
     }
 
-    template <BufferList Ins, WritableBufferList Outs>
+    template <GivenBufferList<kIsStarted> Ins, GivenWritableBufferList<kIsStarted> Outs>
     requires SameElements<detail::ItemOf<Ins>, detail::ItemOf<Outs>> Answer
-    allGatherCoalesced(const Ins& inputs, Outs&& outputs, const CallOptions& options = {})
+    allGatherCoalesced(Ins&& inputs, Outs&& outputs, const CallOptions& options = {})
     const {
         return many("all_gather", inputs, outputs, 1, timesRanks(1), options,
                     [&](const detail::TensorList& list, const auto* how, auto* request) {
@@ -138,10 +148,9 @@ public:
                     });
     }
 
-    template <BufferList Ins, WritableBufferList Outs>
-    requires SameElements<detail::ItemOf<Ins>, detail::ItemOf<Outs>> Answer
-    reduceScatterCoalesced(const Ins& inputs, Outs&& outputs, ReduceOp op = ReduceOp::kSum,
-                           const CallOptions& options = {})
+    template <GivenBufferList<kIsStarted> Ins, GivenWritableBufferList<kIsStarted> Outs>
+    requires SameElements<detail::ItemOf<Ins>, detail::ItemOf<Outs>> Answer reduceScatterCoalesced(
+        Ins&& inputs, Outs&& outputs, ReduceOp op = ReduceOp::kSum, const CallOptions& options = {})
     const {
         return many("reduce_scatter", inputs, outputs, timesRanks(1), 1, options,
                     [&](const detail::TensorList& list, const auto* how, auto* request) {
@@ -152,9 +161,9 @@ public:
                     });
     }
 
-    template <BufferList Ins, WritableBufferList Outs>
+    template <GivenBufferList<kIsStarted> Ins, GivenWritableBufferList<kIsStarted> Outs>
     requires SameElements<detail::ItemOf<Ins>, detail::ItemOf<Outs>> Answer
-    allToAllCoalesced(const Ins& inputs, Outs&& outputs, const CallOptions& options = {})
+    allToAllCoalesced(Ins&& inputs, Outs&& outputs, const CallOptions& options = {})
     const {
         return many("all_to_all", inputs, outputs, timesRanks(1), timesRanks(1), options,
                     [&](const detail::TensorList& list, const auto* how, auto* request) {
@@ -175,8 +184,8 @@ public:
                                            communicator_, how, request);
         });
     }
-    template <Buffer In, WritableBuffer Out>
-    requires SameElements<In, Out> Answer neighborAllToAll(const In& input, Out&& output,
+    template <GivenBuffer<kIsStarted> In, GivenWritableBuffer<kIsStarted> Out>
+    requires SameElements<In, Out> Answer neighborAllToAll(In&& input, Out&& output,
                                                            const Neighbors& neighbors,
                                                            const CallOptions& options = {})
     const {
@@ -193,8 +202,8 @@ public:
                                 Base::template kTypeOf<In>, neighbors, options);
     }
     /// Of unequal blocks: an entry of `sent` for each destination, of `received` for each source.
-    template <Buffer In, WritableBuffer Out>
-    requires SameElements<In, Out> Answer neighborAllToAll(const In& input, const Blocks& sent,
+    template <GivenBuffer<kIsStarted> In, GivenWritableBuffer<kIsStarted> Out>
+    requires SameElements<In, Out> Answer neighborAllToAll(In&& input, const Blocks& sent,
                                                            Out&& output, const Blocks& received,
                                                            const Neighbors& neighbors,
                                                            const CallOptions& options = {})

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <ranges>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -98,6 +99,26 @@ concept Buffer = requires(B& buffer) {
 /// A Buffer that can be written.
 template <typename B>
 concept WritableBuffer = Buffer<B> && !std::is_const_v<detail::ElementOf<B>>;
+
+namespace detail {
+
+template <typename B>
+inline constexpr bool kIsView = std::ranges::enable_borrowed_range<std::remove_cvref_t<B>>;
+
+/// Whether what was given as `B&&` is still there after the expression: it has a name, or it is a
+/// view of elements that live elsewhere.
+template <typename B>
+inline constexpr bool kLasts = std::is_lvalue_reference_v<B> || kIsView<B>;
+
+}  // namespace detail
+
+/// A Buffer that a call may be given. One that is only started takes no temporary that owns its
+/// elements: they would be gone before it has read them.
+template <typename B, bool isStarted>
+concept GivenBuffer = Buffer<B> &&(!isStarted || detail::kLasts<B>);
+
+template <typename B, bool isStarted>
+concept GivenWritableBuffer = WritableBuffer<B> && GivenBuffer<B, isStarted>;
 
 namespace detail {
 

@@ -25,6 +25,12 @@ static_assert(DataTypeOf<long long>::value == DataType::kInt64);
 static_assert(DataTypeOf<unsigned long>::value == DataType::kUint64);
 static_assert(DataTypeOf<bool>::value == DataType::kBool);
 static_assert(Buffer<std::vector<float>> && Buffer<std::span<const int>> && Buffer<double[3]>);
+// A call that is only started must find its buffers when it gets to them.
+static_assert(GivenBuffer<std::vector<int>&, true> && GivenBuffer<std::span<int>, true>);
+static_assert(!GivenBuffer<std::vector<int>, true> && GivenBuffer<std::vector<int>, false>);
+static_assert(GivenBufferList<std::vector<std::span<int>>, true>);
+static_assert(!GivenBufferList<std::vector<std::vector<int>>, true>);
+static_assert(GivenBufferList<std::vector<std::vector<int>>&, true>);
 static_assert(!Buffer<std::vector<std::string>> && !Buffer<float> && !Buffer<ReduceOp>);
 static_assert(WritableBuffer<std::array<int, 2>> && !WritableBuffer<std::span<const int>>);
 static_assert(!std::is_copy_constructible_v<Communicator> && !std::is_copy_constructible_v<Work>);
@@ -157,7 +163,8 @@ TEST_F(Wrapper, MessagesToItself) {
     EXPECT_EQ(receive.source(), 0);
     EXPECT_THAT(out, ElementsAre(1, 2, 3));
 
-    Work send = communicator().send(std::array{9, 8, 7}, 0);
+    const std::array last{9, 8, 7};
+    Work send = communicator().send(last, 0);
     const Result<Rank> source = blocking().recv(out, kAnySource);
     ASSERT_TRUE(source.ok()) << source.status().what();
     EXPECT_EQ(*source, 0);
