@@ -11,6 +11,8 @@ namespace isthmus::python {
 
 namespace {
 
+constexpr Milliseconds kOthersLetGo{2000};
+
 struct Callback {
     Request request;
     nb::callable function;
@@ -37,8 +39,9 @@ void call(Callback* callback) {
     const nb::gil_scoped_acquire locked;
     const std::unique_ptr<Callback> mine(callback);
     try {
-        // The outcome is there; it only has to be fetched.
-        mine->request.pending->settle(Milliseconds(0));
+        // The outcome is there and only has to be fetched; threads that use the request at this
+        // moment let go soon.
+        mine->request.pending->settle(kOthersLetGo);
         mine->function(mine->request);
     } catch (nb::python_error& error) {
         error.discard_as_unraisable("isthmus: a callback of a request");
