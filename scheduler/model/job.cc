@@ -115,11 +115,12 @@ int optimizerBytesPerParameter(const Job& job) {
     constexpr int kFloat32Bytes = 4;
     const int master =
         job.masterWeights && job.precision != Precision::kFloat32 ? kFloat32Bytes : 0;
+    const int moment = bytesOf(job.optimizerPrecision);
     switch (job.optimizer) {
     case Optimizer::kAdam:
-        return master + 2 * kFloat32Bytes;
+        return master + 2 * moment;
     case Optimizer::kMomentum:
-        return master + kFloat32Bytes;
+        return master + moment;
     case Optimizer::kSgd:
         break;
     }

@@ -33,7 +33,8 @@ struct Job {
     Precision precision = Precision::kBfloat16;
     Precision gradientPrecision = Precision::kFloat32;  ///< as summed and kept
     Optimizer optimizer = Optimizer::kAdam;
-    bool masterWeights = true;  ///< a float32 copy beside 16-bit weights
+    Precision optimizerPrecision = Precision::kFloat32;  ///< of its moments
+    bool masterWeights = true;                           ///< a float32 copy beside 16-bit weights
     Recompute recompute = Recompute::kNone;
     int zeroStage = 0;  ///< 0 nothing sharded, 1 optimizer, 2 gradients too, 3 parameters too
     bool reshardAfterForward = true;  ///< stage 3: gathered again for backward

@@ -45,11 +45,12 @@ Result<Job> jobFromJson(const std::string& text) {
     if (!json.ok()) return json.status();
     Field::Reading reading;
     const Field document(*json, reading);
-    document.hasOnly({"isthmus_job", "global_batch", "micro_batch", "sequence", "precision",
-                      "gradient_precision", "optimizer", "master_weights", "recompute",
-                      "zero_stage", "reshard_after_forward", "shard", "sequence_parallel",
-                      "pipeline", "virtual_stages", "pipe_copies", "context_method", "degrees",
-                      "objective"});
+    document.hasOnly(
+        {"isthmus_job",    "global_batch",       "micro_batch", "sequence",
+         "precision",      "gradient_precision", "optimizer",   "optimizer_precision",
+         "master_weights", "recompute",          "zero_stage",  "reshard_after_forward",
+         "shard",          "sequence_parallel",  "pipeline",    "virtual_stages",
+         "pipe_copies",    "context_method",     "degrees",     "objective"});
     document["isthmus_job"].integer(kModelSchemaVersion, kModelSchemaVersion);
     Job job;
     job.globalBatch = document["global_batch"].integer(1, kMostSamples);
@@ -59,6 +60,8 @@ Result<Job> jobFromJson(const std::string& text) {
     job.gradientPrecision =
         choice(document["gradient_precision"], job.gradientPrecision, Precision::kFloat16);
     job.optimizer = choice(document["optimizer"], job.optimizer, Optimizer::kSgd);
+    job.optimizerPrecision =
+        choice(document["optimizer_precision"], job.optimizerPrecision, Precision::kFloat16);
     job.masterWeights = document["master_weights"].truth(job.masterWeights);
     job.recompute = choice(document["recompute"], job.recompute, Recompute::kFull);
     job.zeroStage = static_cast<int>(document["zero_stage"].integer(0, 3, 0));
@@ -90,6 +93,7 @@ std::string toJson(const Job& job) {
                            {"precision", nameOf(job.precision)},
                            {"gradient_precision", nameOf(job.gradientPrecision)},
                            {"optimizer", nameOf(job.optimizer)},
+                           {"optimizer_precision", nameOf(job.optimizerPrecision)},
                            {"master_weights", job.masterWeights},
                            {"recompute", nameOf(job.recompute)},
                            {"zero_stage", job.zeroStage},

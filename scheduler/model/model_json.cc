@@ -72,6 +72,12 @@ Model recommender(const Field& field, const Job& job) {
     shape.top = widths(field["top"], kMostWidth);
     shape.lookups = field["lookups"].integer(1, kMostWidth, 1);
     shape.elementBytes = bytesOf(job.precision);
+    const auto layers =
+        static_cast<std::int64_t>(shape.tableRows.size() + shape.bottom.size() + shape.top.size());
+    if (layers > kMostLayers) {
+        field["table_rows"].refuse("makes more than 100000 layers");
+        return {};
+    }
     if (!shape.bottom.empty() && shape.bottom.back() != shape.dimension) {
         field["bottom"].refuse("does not end with the dimension");
     }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <random>
 
 #include "scheduler/model/job_json.hpp"
 #include "tests/unit/scheduler/shapes.hpp"
@@ -128,6 +129,35 @@ TEST(JobJson, RefusesWithAPathAndAReason) {
     EXPECT_THAT(complaint(R"(, "virtual_stages": 2)"), HasSubstr("interleaved"));
     EXPECT_THAT(jobFromJson(R"({"isthmus_job": 1})").status().what(),
                 HasSubstr("global_batch: is missing"));
+}
+
+/// Whatever a file says: an answer or a refusal with words.
+TEST(ModelJson, SpoiledDocumentsAreReadOrRefused) {
+    RecommenderShape tables;
+    tables.tableRows = {10, 20};
+    tables.bottom = {16};
+    const std::vector<std::string> good = {
+        toJson(gptModel(transformer(2, 64, 4, 100, 16))), toJson(recommenderModel(tables)),
+        R"({"isthmus_model": 1, "generate": {"family": "mixture", "layers": 2, "hidden": 64,
+            "heads": 4, "sequence": 8, "experts": 4, "vocabulary": 10}})",
+        toJson(Job())};
+    const std::string pieces = "0123456789-.eE{}[]\",:truefalsnl ";
+    std::mt19937 random(1);
+    int refused = 0;
+    for (int turn = 0; turn < 2000; ++turn) {
+        std::string text = good[static_cast<std::size_t>(turn) % good.size()];
+        for (int change = 0; change <= turn % 3; ++change) {
+            text[random() % text.size()] = pieces[random() % pieces.size()];
+        }
+        const Result<Model> model = modelFromJson(text, Job());
+        const Result<Job> job = jobFromJson(text);
+        EXPECT_NE(model.ok(), !model.status().what().empty());
+        EXPECT_NE(job.ok(), !job.status().what().empty());
+        EXPECT_TRUE(!model.ok() || checkModel(*model).ok());
+        refused += !model.ok() && !job.ok();
+    }
+    EXPECT_GT(refused, 500);
+    EXPECT_LT(refused, 2000);
 }
 
 /// Every member that a schema names, and no other, is one that the reader knows.

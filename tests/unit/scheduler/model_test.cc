@@ -158,6 +158,9 @@ TEST(Job, BytesOfTheOptimizerFollowItsPrecision) {
     EXPECT_EQ(optimizerBytesPerParameter(job), 12);
     job.masterWeights = false;
     EXPECT_EQ(optimizerBytesPerParameter(job), 8);
+    job.optimizerPrecision = Precision::kBfloat16;
+    EXPECT_EQ(optimizerBytesPerParameter(job), 4);
+    job.optimizerPrecision = Precision::kFloat32;
     job.masterWeights = true;
     job.precision = Precision::kFloat32;
     EXPECT_EQ(optimizerBytesPerParameter(job), 8);

@@ -153,6 +153,35 @@ TEST(StepTime, PipelinesAcrossSlowLinksHardlyNotice) {
     EXPECT_GT(sharded.seconds / announced(true, 800e9).seconds, 2);
 }
 
+// DeepSpeed #6889, LLaMA-Factory #6372: sharding over all nodes makes every micro-batch cross them;
+// sharding inside of each, and summing once, does not.
+TEST(StepTime, ShardsInsideNodesCrossOnceAStep) {
+    const Model model = gptModel(transformer(40, 5120, 40, 50257, 256));
+    Job job;
+    job.globalBatch = 1536;
+    job.microBatch = 6;  // eight micro-batches
+    job.zeroStage = 3;
+    job.gradientPrecision = Precision::kBfloat16;
+    JobPlace place;
+    place[Span::kShard] = {4, 8, 1, true};
+    const Degrees degrees = ways(1, 1, 32);
+    const StageCut cut = evenCut(1, 1, 42);
+    Rates rates;
+    rates.cardBytesPerSecond = 100e9 / 8;
+    const Result<StepTime> over = stepTime(model, job, degrees, cut, place, rates);
+    job.shard = 8;
+    place[Span::kShard] = {1, 8, 8, true};
+    place[Span::kReplicate] = {4, 1, 8, true};
+    const Result<StepTime> inside = stepTime(model, job, degrees, cut, place, rates);
+    const Result<AxisVolumes> volumes = volumesOf(model, job, degrees, cut);
+    ASSERT_TRUE(over.ok() && inside.ok() && volumes.ok());
+    EXPECT_EQ(over->limit, "shard");
+    EXPECT_GT(over->seconds / inside->seconds, 2);
+    // What crosses then: 2 (r - 1) / r P g for the eight ranks of a node together.
+    const double across = 8 * static_cast<double>(volumes->sentBytes(0, Span::kReplicate));
+    EXPECT_NEAR(across / (2 * 3.0 / 4 * static_cast<double>(model.parameters()) * 2), 1, 1e-6);
+}
+
 TEST(StepTime, MoreLinkIsNeverSlower) {
     const Model model = gptModel(transformer(8, 512, 8, 1000, 128));
     Job job;
