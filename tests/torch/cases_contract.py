@@ -3,9 +3,10 @@
 Torch's code is not in the wheel and none of it is here.
 
 Not here, for want of a GPU: test_collective_preserves_current_device, test_all_gather_mixed_devices,
-test_all_to_all_rejects_mixed_devices, test_sync_barrier_blocks_host_on_stream, test_split_group,
-test_split_group_full_partition, test_work_wait_is_stream_ordered. Not kept:
-test_noncontiguous_all_to_all_error; we take such tensors, "strided" cases check their values."""
+test_all_to_all_rejects_mixed_devices, test_sync_barrier_blocks_host_on_stream (cases_device_order.py has
+the like on a device of tests), test_split_group, test_split_group_full_partition. Not kept:
+test_work_wait_is_stream_ordered, as our wait() blocks the host like gloo's;
+test_noncontiguous_all_to_all_error, as we take such tensors: "strided" cases check their values."""
 
 import itertools
 import math

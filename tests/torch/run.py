@@ -29,11 +29,13 @@ MODULES = [
     "cases_life",
     "cases_memory",
 ]
+DEVICE_MODULES = ["cases_device", "cases_device_order"]
 
 
 def options():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--package", help="folder that holds the package isthmus; default: installed")
+    parser.add_argument("--device", help="library of the device of tests: runs its cases and no others")
     parser.add_argument("--list", action="store_true", help="print the cases and stop")
     parser.add_argument("patterns", nargs="*", help="names of cases, with * and ?")
     return parser.parse_args()
@@ -58,13 +60,13 @@ def report(name, answers, counts):
     return kind
 
 
-def run_worlds(cases, folder, counts):
+def run_worlds(cases, modules, folder, counts):
     from harness import Ranks
 
     for size in sorted({case.ranks for case in cases}):
         ranks = None
         for case in (each for each in cases if each.ranks == size):
-            ranks = ranks or Ranks(size, MODULES, folder)
+            ranks = ranks or Ranks(size, modules, folder)
             if report(case.name, ranks.run(case.name), counts) == "fail":
                 ranks.kill()
                 ranks = None
@@ -87,7 +89,11 @@ def main():
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # torch's advice is not about us
     multiprocessing.set_forkserver_preload(["torch", "torch.distributed", "preload"])
-    for module in MODULES:
+    modules = MODULES
+    if chosen.device:
+        modules = DEVICE_MODULES
+        os.environ["FAKE_DEVICE_LIBRARY"] = os.path.abspath(chosen.device)
+    for module in modules:
         __import__(module)
     import cases_exit
     import cases_launch
@@ -98,15 +104,17 @@ def main():
     def wanted(names):
         return [n for n in names if any(fnmatch.fnmatch(n, pattern) for pattern in patterns)]
 
-    cases = {case.name: case for case in all_cases()}
-    scripts = {name: module for module in (cases_exit, cases_launch) for name in module.SCRIPTS}
+    # A module of cases may use the helpers of another without running its cases.
+    cases = {case.name: case for case in all_cases() if case.body.__module__ in modules}
+    programs = () if chosen.device else (cases_exit, cases_launch)
+    scripts = {name: module for module in programs for name in module.SCRIPTS}
     if chosen.list:
         print("\n".join([*cases, *scripts]))
         return 0
     counts = {"ok": 0, "fail": 0, "skip": 0}
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="isthmus-torch-") as folder:
-        run_worlds([cases[name] for name in wanted(cases)], folder, counts)
+        run_worlds([cases[name] for name in wanted(cases)], modules, folder, counts)
         for name in wanted(scripts):
             started = time.monotonic()
             verdict, text = scripts[name].run(name)

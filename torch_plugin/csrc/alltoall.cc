@@ -45,7 +45,7 @@ Backend::WorkPtr Backend::alltoall_base(at::Tensor& output, at::Tensor& input,
                                         std::vector<std::int64_t>& inputSplits,
                                         const c10d::AllToAllOptions& options) {
     Call call = begin("isthmus:all_to_all", c10d::OpType::ALLTOALL_BASE, options);
-    checkUsable({output, input}, call.operation());
+    call.admit({output, input});
     checkSameType(output, input, call.operation());
     const Elements how = movedAs(input.scalar_type());
     // Whether splits were given must not depend on their values, or ranks would choose differently.
@@ -56,8 +56,8 @@ Backend::WorkPtr Backend::alltoall_base(at::Tensor& output, at::Tensor& input,
     const auto sendCounts = libraryCounts(splitElements(input, inputSplits, size_, "input"), how);
     const auto recvCounts =
         libraryCounts(splitElements(output, outputSplits, size_, "output"), how);
-    const DenseView to(output, DenseView::Use::kWrite, call.operation());
-    const DenseView from(input, DenseView::Use::kRead, call.operation());
+    const DenseView to(output, DenseView::Use::kWrite, call);
+    const DenseView from(input, DenseView::Use::kRead, call);
     const at::Tensor source = apartFrom(from.dense(), to.dense(), areEqual ? 0 : kNeverInPlace);
     call.inputs = {input};
     call.outputs = {output};
@@ -82,8 +82,8 @@ Backend::WorkPtr Backend::alltoall(Tensors& outputs, Tensors& inputs,
         static_cast<int>(outputs.size()) == size_ && static_cast<int>(inputs.size()) == size_,
         "isthmus: all_to_all: ", inputs.size(), " inputs and ", outputs.size(), " outputs for ",
         size_, " ranks");
-    const PackedList from(inputs, DenseView::Use::kRead, call.operation());
-    const PackedList to(outputs, DenseView::Use::kWrite, call.operation());
+    const PackedList from(inputs, DenseView::Use::kRead, call);
+    const PackedList to(outputs, DenseView::Use::kWrite, call);
     checkSameType(inputs[0], outputs[0], call.operation());
     const Elements how = movedAs(inputs[0].scalar_type());
     const at::Tensor source = apartFrom(from.dense(), to.dense(), kNeverInPlace);

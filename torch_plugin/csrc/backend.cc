@@ -108,6 +108,7 @@ Call Backend::begin(const char* title, c10d::OpType type, milliseconds timeout, 
 }
 
 Backend::WorkPtr Backend::issue(Call call) {
+    if (call.staging) call.staging->enqueueLoads(sideStreams_.of(call.staging->device()));
     if (!c10d::isP2POp(call.type)) call.sequence = sequence_.fetch_add(1) + 1;
     return issued(Work::issue(rank_, std::move(call), communicator_));
 }

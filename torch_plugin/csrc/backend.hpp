@@ -3,6 +3,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -106,6 +107,9 @@ private:
     WorkPtr receive(const char* title, const at::Tensor& tensor, int peer, int tag);
     std::chrono::milliseconds limitOf(std::chrono::milliseconds asked) const;
     std::chrono::milliseconds groupTimeout() const;
+    /// The device whose current stream a barrier is to come after: the one of the call or of the
+    /// group, else the one that the group used last.
+    std::optional<c10::Device> deviceOf(const c10d::BarrierOptions& options) const;
     void checkRoot(std::int64_t root, const char* operation) const;
     int globalRank(int rank) const;
 
@@ -114,6 +118,7 @@ private:
     std::atomic<std::int64_t> timeoutMs_;
     const std::shared_ptr<Communicator> communicator_;
     std::atomic<std::uint64_t> sequence_{0};
+    SideStreamsByDevice sideStreams_;
     std::uint64_t monitoredBarriers_ = 0;
     mutable std::mutex laneMutex_;
     std::shared_ptr<Lane> lane_;  ///< made when a call first needs it

@@ -74,15 +74,29 @@ bool BatchWork::wait(std::chrono::milliseconds timeout) {
     return true;
 }
 
+void BatchWork::synchronize() {
+    for (const auto& part : parts_) part->synchronize();
+}
+
 std::vector<at::Tensor> BatchWork::result() {
     return resultsOf(parts_);
 }
 
 c10::intrusive_ptr<Future> BatchWork::getFuture() {
-    auto whole = c10::make_intrusive<Future>(c10::ListType::create(c10::TensorType::get()));
     std::vector<c10::intrusive_ptr<Future>> futures;
-    for (const auto& part : parts_) futures.push_back(part->getFuture());
-    endTogether(whole, futures, [parts = parts_] { return c10::IValue(resultsOf(parts)); });
+    std::vector<c10::Device> devices;
+    for (const auto& part : parts_) {
+        futures.push_back(part->getFuture());
+        const auto& more = futures.back()->devices();
+        devices.insert(devices.end(), more.begin(), more.end());
+    }
+    auto whole = c10::make_intrusive<Future>(c10::ListType::create(c10::TensorType::get()),
+                                             std::move(devices));
+    endTogether(whole, futures, [parts = parts_, futures] {
+        // On devices the current stream waits for each, not for the one that ended last alone.
+        for (const auto& future : futures) future->wait();
+        return c10::IValue(resultsOf(parts));
+    });
     return whole;
 }
 

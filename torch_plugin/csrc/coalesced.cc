@@ -57,12 +57,13 @@ Backend::WorkPtr Backend::allreduce_coalesced(Tensors& tensors,
     TORCH_CHECK_VALUE(!tensors.empty(),
                       "isthmus: all_reduce_coalesced requires non-empty tensor list");
     Call call = begin("isthmus:all_reduce", c10d::OpType::ALLREDUCE_COALESCED, options);
+    call.admit(tensors);
     const Reduction how = reductionOf(tensors[0].scalar_type(), options.reduceOp, call.operation());
     const auto arrays = std::make_shared<TensorArrays>();
     for (const at::Tensor& tensor : tensors) {
         checkSameType(tensors[0], tensor, call.operation());
-        DenseView view(tensor, DenseView::Use::kReadWrite, call.operation());
-        at::Tensor input = operandOf(view.dense(), how);
+        DenseView view(tensor, DenseView::Use::kReadWrite, call);
+        at::Tensor input = operandOf(view.dense(), how, call);
         const std::size_t count = how.elements.of(input.numel());
         arrays->add(std::move(input), std::move(view), count);
     }
@@ -96,8 +97,8 @@ Backend::WorkPtr Backend::allgather_into_tensor_coalesced(Tensors& outputs, Tens
                               "isthmus: all_gather_into_tensor: output ", place, " has ",
                               output.numel(), " elements, wanted ", size_, " times the input's ",
                               input.numel());
-            DenseView to(output, DenseView::Use::kWrite, call.operation());
-            const DenseView from(input, DenseView::Use::kRead, call.operation());
+            DenseView to(output, DenseView::Use::kWrite, call);
+            const DenseView from(input, DenseView::Use::kRead, call);
             const std::int64_t ownPart = static_cast<std::int64_t>(input.nbytes()) * rank_;
             at::Tensor source = apartFrom(from.dense(), to.dense(), ownPart);
             arrays->add(std::move(source), std::move(to), how.of(input.numel()));
@@ -135,10 +136,10 @@ Backend::WorkPtr Backend::reduce_scatter_tensor_coalesced(
                               "isthmus: reduce_scatter_tensor: input ", place, " has ",
                               input.numel(), " elements, wanted ", size_, " times the output's ",
                               output.numel());
-            DenseView to(output, DenseView::Use::kWrite, call.operation());
-            const DenseView from(input, DenseView::Use::kRead, call.operation());
+            DenseView to(output, DenseView::Use::kWrite, call);
+            const DenseView from(input, DenseView::Use::kRead, call);
             const std::int64_t ownPart = -static_cast<std::int64_t>(output.nbytes()) * rank_;
-            at::Tensor source = operandOf(apartFrom(from.dense(), to.dense(), ownPart), how);
+            at::Tensor source = operandOf(apartFrom(from.dense(), to.dense(), ownPart), how, call);
             arrays->add(std::move(source), std::move(to), how.elements.of(output.numel()));
             call.inputs.push_back(input);
             call.outputs.push_back(output);

@@ -93,6 +93,7 @@ Outcome Communicator::close() {
         if (handle_ == nullptr) return {};
     }
     endMeeting(Clock::now() + std::min<Clock::duration>(timeout_, kMeetingGrace));
+    line_.waitUntilIdle(Clock::now() + timeout_);
     Outcome flushed = with([](isthmusComm_t handle) { return isthmusCommFinalize(handle); });
     waitForWorks(Clock::now() + timeout_ + kDropGrace);
     const std::unique_lock lock(handleMutex_);
@@ -112,11 +113,11 @@ void Communicator::waitForWorks(Clock::time_point deadline) const {
     }
 }
 
-void Communicator::abort() {
+void Communicator::abort(const std::string& reason) {
     if (isForkedChild()) return;
     isLeaving_->store(true, std::memory_order_relaxed);
     const std::shared_lock lock(handleMutex_);
-    if (handle_ != nullptr) isthmusCommAbort(handle_);
+    if (handle_ != nullptr) isthmusCommAbortWithReason(handle_, reason.c_str());
 }
 
 void Communicator::closeBy(Clock::time_point deadline) {

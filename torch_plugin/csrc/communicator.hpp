@@ -12,6 +12,7 @@
 #include "torch_plugin/csrc/errors.hpp"
 #include "torch_plugin/csrc/meeting.hpp"
 #include "torch_plugin/csrc/torch_compat.hpp"
+#include "torch_plugin/csrc/work_thread.hpp"
 
 namespace isthmus::glue {
 
@@ -44,6 +45,8 @@ public:
 
     /// Where the ranks meet; calls go there first.
     Meeting& meeting() { return meeting_; }
+    /// Where calls wait whose tensors a device has not given yet.
+    Line& line() { return line_; }
 
     void beganCall() { inFlight_.fetch_add(1); }
     void endedCall() { inFlight_.fetch_sub(1); }
@@ -53,8 +56,8 @@ public:
     /// Lets calls in flight end (within the group's timeout), then frees the communicator. Bad when
     /// some of them failed meanwhile. Nothing happens the second time.
     Outcome close();
-    /// Fails what is in flight, here and at the peers. Returns at once.
-    void abort();
+    /// Fails what is in flight, here and at the peers, who hear `reason`. Returns at once.
+    void abort(const std::string& reason = {});
     /// Waits until `deadline` for calls in flight, gives up those that remain, and frees.
     void closeBy(std::chrono::steady_clock::time_point deadline);
 
@@ -78,6 +81,7 @@ private:
     std::atomic<int> inFlight_{0};
     std::shared_ptr<std::atomic<bool>> isLeaving_ = std::make_shared<std::atomic<bool>>(false);
     Meeting meeting_;
+    Line line_;
 };
 
 }  // namespace isthmus::glue

@@ -1,6 +1,7 @@
 #include "torch_plugin/csrc/executor.hpp"
 
 #include <c10/util/Exception.h>
+#include <c10/util/Logging.h>
 #include <pthread.h>
 
 #include <atomic>

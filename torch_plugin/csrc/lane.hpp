@@ -6,10 +6,9 @@
 #include <memory>
 
 #include "torch_plugin/csrc/communicator.hpp"
+#include "torch_plugin/csrc/work_thread.hpp"
 
 namespace isthmus::glue {
-
-class Work;
 
 /// Runs calls that are more than one call of the library, one after another in the order of their
 /// issue, on a thread of its own. It has a communicator of its own: its calls may then fall between
@@ -19,7 +18,6 @@ public:
     /// Contacts nobody; the thread is started here, and throws when the system has none to give.
     static std::shared_ptr<Lane> make(const c10::intrusive_ptr<c10d::Store>& store, int rank,
                                       int ranks, const GroupSettings& settings);
-    ~Lane();
     Lane(const Lane&) = delete;
     Lane& operator=(const Lane&) = delete;
 
@@ -32,13 +30,10 @@ public:
     Outcome close();
 
 private:
-    struct Queue;
-
     explicit Lane(std::shared_ptr<Communicator> communicator);
-    static void run(const std::shared_ptr<Queue>& queue);
 
     const std::shared_ptr<Communicator> communicator_;
-    const std::shared_ptr<Queue> queue_;  ///< shared with the thread, which may outlive the lane
+    WorkThread thread_;
 };
 
 }  // namespace isthmus::glue

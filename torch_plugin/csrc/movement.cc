@@ -39,8 +39,7 @@ Backend::WorkPtr Backend::broadcast(Tensors& tensors, const c10d::BroadcastOptio
     const at::Tensor& tensor = onlyOne(tensors, call.operation());
     checkRoot(options.rootRank, call.operation());
     const bool isRoot = options.rootRank == rank_;
-    const DenseView view(tensor, isRoot ? DenseView::Use::kRead : DenseView::Use::kWrite,
-                         call.operation());
+    const DenseView view(tensor, isRoot ? DenseView::Use::kRead : DenseView::Use::kWrite, call);
     const Elements how = movedAs(tensor.scalar_type());
     call.inputs = call.outputs = tensors;
     call.start =
@@ -56,6 +55,7 @@ Backend::WorkPtr Backend::broadcast(Tensors& tensors, const c10d::BroadcastOptio
 Backend::WorkPtr Backend::allgather(TensorLists& outputs, Tensors& inputs,
                                     const c10d::AllgatherOptions& options) {
     Call call = begin("isthmus:all_gather", c10d::OpType::ALLGATHER, options);
+    call.mayMixHost = true;  // outputs elsewhere than the input, as torch's NCCL backend has it
     const at::Tensor& input = onlyOne(inputs, call.operation());
     TORCH_CHECK(outputs.size() == 1 && static_cast<int>(outputs[0].size()) == size_,
                 "isthmus: all_gather needs one list with an output for each of the ", size_,
@@ -65,8 +65,8 @@ Backend::WorkPtr Backend::allgather(TensorLists& outputs, Tensors& inputs,
     const std::int64_t own = list[static_cast<std::size_t>(rank_)].numel();
     TORCH_CHECK_VALUE(own == input.numel(), "isthmus: all_gather: the input has ", input.numel(),
                       " elements, output ", rank_, " has ", own);
-    const DenseView from(input, DenseView::Use::kRead, call.operation());
-    const PackedList to(list, DenseView::Use::kWrite, call.operation());
+    const DenseView from(input, DenseView::Use::kRead, call);
+    const PackedList to(list, DenseView::Use::kWrite, call);
     const Elements how = movedAs(input.scalar_type());
     const bool areEqual = to.areEqual();
     const std::int64_t ownPart =
@@ -96,8 +96,8 @@ Backend::WorkPtr Backend::_allgather_base(at::Tensor& output, at::Tensor& input,
     TORCH_CHECK_VALUE(output.numel() == input.numel() * size_,
                       "isthmus: all_gather_into_tensor: the output has ", output.numel(),
                       " elements, wanted ", size_, " times the input's ", input.numel());
-    const DenseView to(output, DenseView::Use::kWrite, call.operation());
-    const DenseView from(input, DenseView::Use::kRead, call.operation());
+    const DenseView to(output, DenseView::Use::kWrite, call);
+    const DenseView from(input, DenseView::Use::kRead, call);
     const std::int64_t ownPart = static_cast<std::int64_t>(input.nbytes()) * rank_;
     const at::Tensor source = apartFrom(from.dense(), to.dense(), ownPart);
     const Elements how = movedAs(input.scalar_type());
@@ -125,7 +125,7 @@ Backend::WorkPtr Backend::allgather_coalesced(TensorLists& outputs, Tensors& inp
                           inputs.size(), " inputs");
     }
     Call call = begin("isthmus:all_gather", c10d::OpType::ALLGATHER_COALESCED, options);
-    const PackedList from(inputs, DenseView::Use::kRead, call.operation());
+    const PackedList from(inputs, DenseView::Use::kRead, call);
     // One call for all: rank by rank, each rank's tensors one after another.
     Tensors all;
     for (const Tensors& list : outputs) {
@@ -137,7 +137,7 @@ Backend::WorkPtr Backend::allgather_coalesced(TensorLists& outputs, Tensors& inp
         all.insert(all.end(), list.begin(), list.end());
     }
     checkTypes(all, inputs[0], call.operation());
-    const PackedList to(all, DenseView::Use::kWrite, call.operation());
+    const PackedList to(all, DenseView::Use::kWrite, call);
     const Elements how = movedAs(inputs[0].scalar_type());
     const std::int64_t ownPart = static_cast<std::int64_t>(from.dense().nbytes()) * rank_;
     const at::Tensor source = apartFrom(from.dense(), to.dense(), ownPart);
@@ -165,12 +165,12 @@ Backend::WorkPtr Backend::gather(TensorLists& outputs, Tensors& inputs,
         TORCH_CHECK_VALUE(output.numel() == input.numel(), "isthmus: gather: an output has ",
                           output.numel(), " elements, the input ", input.numel());
     }
-    const DenseView from(input, DenseView::Use::kRead, call.operation());
+    const DenseView from(input, DenseView::Use::kRead, call);
     const Elements how = movedAs(input.scalar_type());
     std::shared_ptr<const PackedList> to;
     at::Tensor source = from.dense();
     if (isRoot) {
-        to = std::make_shared<PackedList>(list, DenseView::Use::kWrite, call.operation());
+        to = std::make_shared<PackedList>(list, DenseView::Use::kWrite, call);
         source = apartFrom(source, to->dense(), static_cast<std::int64_t>(input.nbytes()) * rank_);
     }
     call.inputs = inputs;
@@ -198,8 +198,8 @@ Backend::WorkPtr Backend::gather_into_tensor(at::Tensor& output, at::Tensor& inp
                       " elements, wanted ", size_, " times the input's ", input.numel());
     Call call = begin("isthmus:gather", c10d::OpType::GATHER, options);
     checkSameType(output, input, call.operation());
-    const DenseView to(output, DenseView::Use::kWrite, call.operation());
-    const DenseView from(input, DenseView::Use::kRead, call.operation());
+    const DenseView to(output, DenseView::Use::kWrite, call);
+    const DenseView from(input, DenseView::Use::kRead, call);
     const at::Tensor source =
         apartFrom(from.dense(), to.dense(), static_cast<std::int64_t>(input.nbytes()) * rank_);
     const Elements how = movedAs(input.scalar_type());
@@ -228,11 +228,11 @@ Backend::WorkPtr Backend::scatter(Tensors& outputs, TensorLists& inputs,
         TORCH_CHECK_VALUE(input.numel() == output.numel(), "isthmus: scatter: an input has ",
                           input.numel(), " elements, the output ", output.numel());
     }
-    const DenseView to(output, DenseView::Use::kWrite, call.operation());
+    const DenseView to(output, DenseView::Use::kWrite, call);
     const Elements how = movedAs(output.scalar_type());
     at::Tensor source;
     if (isRoot) {
-        source = PackedList(list, DenseView::Use::kRead, call.operation()).dense();
+        source = PackedList(list, DenseView::Use::kRead, call).dense();
         source = apartFrom(source, to.dense(), -static_cast<std::int64_t>(output.nbytes()) * rank_);
     }
     call.inputs = list;

@@ -1,3 +1,5 @@
+#include <ATen/DeviceAccelerator.h>
+
 #include <chrono>
 #include <string>
 #include <utility>
@@ -28,7 +30,7 @@ Backend::WorkPtr Backend::send(Tensors& tensors, int peer, int tag) {
     Call call = begin("isthmus:send", c10d::OpType::SEND, c10d::kUnsetTimeout, true);
     TORCH_CHECK(tensors.size() == 1, "isthmus: send takes one tensor, got ", tensors.size());
     checkPeer(peer, size_, call.operation());
-    const DenseView from(tensors[0], DenseView::Use::kRead, call.operation());
+    const DenseView from(tensors[0], DenseView::Use::kRead, call);
     const Elements how = movedAs(tensors[0].scalar_type());
     call.inputs = tensors;
     call.start = [from, how, peer, tag, count = how.of(tensors[0].numel())](
@@ -44,7 +46,7 @@ Backend::WorkPtr Backend::receive(const char* title, const at::Tensor& tensor, i
     Call call = begin(title, isFromAny ? c10d::OpType::RECVANYSOURCE : c10d::OpType::RECV,
                       c10d::kUnsetTimeout, true);
     if (!isFromAny) checkPeer(peer, size_, call.operation());
-    const DenseView to(tensor, DenseView::Use::kWrite, call.operation());
+    const DenseView to(tensor, DenseView::Use::kWrite, call);
     const Elements how = movedAs(tensor.scalar_type());
     call.inputs = call.outputs = {tensor};  // the profiler shows inputs only
     call.source = std::make_shared<int>(peer);
@@ -69,8 +71,23 @@ Backend::WorkPtr Backend::recvAnysource(Tensors& tensors, int tag) {
     return receive("isthmus:recvAnySource", tensors[0], ISTHMUS_ANY_SOURCE, tag);
 }
 
+std::optional<c10::Device> Backend::deviceOf(const c10d::BarrierOptions& options) const {
+    // On the way through torch's dispatcher only the numbers are left of what the caller chose.
+    std::optional<c10::Device> device = options.device;
+    if (const auto type = at::getAccelerator(); type && !options.device_ids.empty()) {
+        device = c10::Device(*type, static_cast<c10::DeviceIndex>(options.device_ids.front()));
+    }
+    if (!device) device = getBoundDeviceId();
+    if (!device) device = sideStreams_.lastUsed();
+    return device && device->is_cpu() ? std::nullopt : device;
+}
+
 Backend::WorkPtr Backend::barrier(const c10d::BarrierOptions& options) {
     Call call = begin("isthmus:barrier", c10d::OpType::BARRIER, options);
+    if (const auto device = deviceOf(options)) {
+        call.admitDevice(*device);
+        call.staging->waitForCaller();
+    }
     call.start = [](isthmusComm_t comm, const isthmusCallOptions_t* limits,
                     isthmusRequest_t* request) { return isthmusBarrier(comm, limits, request); };
     return issue(std::move(call));

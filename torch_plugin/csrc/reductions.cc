@@ -8,9 +8,9 @@ Backend::WorkPtr Backend::allreduce(Tensors& tensors, const c10d::AllreduceOptio
     TORCH_CHECK(tensors.size() == 1, "isthmus: all_reduce takes one tensor, got ", tensors.size());
     if (tensors[0].layout() == at::kSparse) return allreduce_sparse(tensors, options);
     Call call = begin("isthmus:all_reduce", c10d::OpType::ALLREDUCE, options);
-    const DenseView view(tensors[0], DenseView::Use::kReadWrite, call.operation());
+    const DenseView view(tensors[0], DenseView::Use::kReadWrite, call);
     const Reduction how = reductionOf(tensors[0].scalar_type(), options.reduceOp, call.operation());
-    const at::Tensor input = operandOf(view.dense(), how);
+    const at::Tensor input = operandOf(view.dense(), how, call);
     const std::size_t count = how.elements.of(input.numel());
     call.inputs = call.outputs = tensors;
     call.start = [view, input, how, count](isthmusComm_t comm, const isthmusCallOptions_t* limits,
@@ -28,9 +28,9 @@ Backend::WorkPtr Backend::reduce(Tensors& tensors, const c10d::ReduceOptions& op
     checkRoot(options.rootRank, call.operation());
     const bool isRoot = options.rootRank == rank_;
     const DenseView view(tensors[0], isRoot ? DenseView::Use::kReadWrite : DenseView::Use::kRead,
-                         call.operation());
+                         call);
     const Reduction how = reductionOf(tensors[0].scalar_type(), options.reduceOp, call.operation());
-    const at::Tensor input = operandOf(view.dense(), how);
+    const at::Tensor input = operandOf(view.dense(), how, call);
     const std::size_t count = how.elements.of(input.numel());
     call.inputs = call.outputs = tensors;
     call.start = [view, input, how, count, isRoot, root = static_cast<int>(options.rootRank)](
@@ -56,14 +56,15 @@ Backend::WorkPtr Backend::reduce_scatter(Tensors& outputs, TensorLists& inputs,
     TORCH_CHECK_VALUE(outputs[0].numel() == mine.numel(),
                       "isthmus: reduce_scatter: the output has ", outputs[0].numel(),
                       " elements, input ", rank_, " has ", mine.numel());
-    const DenseView output(outputs[0], DenseView::Use::kWrite, call.operation());
-    const PackedList packed(list, DenseView::Use::kRead, call.operation());
+    const DenseView output(outputs[0], DenseView::Use::kWrite, call);
+    const PackedList packed(list, DenseView::Use::kRead, call);
     const Reduction how = reductionOf(outputs[0].scalar_type(), options.reduceOp, call.operation());
     const auto counts = packed.counts(how.elements);
     const bool areEqual = packed.areEqual();
     const std::int64_t ownPart =
         areEqual ? -static_cast<std::int64_t>(mine.nbytes()) * rank_ : kNeverInPlace;
-    const at::Tensor source = operandOf(apartFrom(packed.dense(), output.dense(), ownPart), how);
+    const at::Tensor source =
+        operandOf(apartFrom(packed.dense(), output.dense(), ownPart), how, call);
     call.inputs = list;
     call.outputs = outputs;
     call.start = [output, source, how, counts, areEqual](isthmusComm_t comm,
@@ -87,11 +88,11 @@ Backend::WorkPtr Backend::_reduce_scatter_base(at::Tensor& output, at::Tensor& i
     TORCH_CHECK_VALUE(input.numel() == output.numel() * size_,
                       "isthmus: reduce_scatter_tensor: the input has ", input.numel(),
                       " elements, wanted ", size_, " times the output's ", output.numel());
-    const DenseView to(output, DenseView::Use::kWrite, call.operation());
-    const DenseView from(input, DenseView::Use::kRead, call.operation());
+    const DenseView to(output, DenseView::Use::kWrite, call);
+    const DenseView from(input, DenseView::Use::kRead, call);
     const Reduction how = reductionOf(input.scalar_type(), options.reduceOp, call.operation());
     const std::int64_t ownPart = -static_cast<std::int64_t>(output.nbytes()) * rank_;
-    const at::Tensor source = operandOf(apartFrom(from.dense(), to.dense(), ownPart), how);
+    const at::Tensor source = operandOf(apartFrom(from.dense(), to.dense(), ownPart), how, call);
     const std::size_t count = how.elements.of(output.numel());
     call.inputs = {input};
     call.outputs = {output};

@@ -124,6 +124,18 @@ bool lieOneAfterAnother(const std::vector<at::Tensor>& tensors) {
     return true;
 }
 
+void checkWritable(const at::Tensor& tensor, const char* operation) {
+    TORCH_CHECK(isDense(tensor) || at::has_internal_overlap(tensor) != at::MemOverlap::Yes,
+                "isthmus: ", operation,
+                ": cannot write to an expanded tensor (several elements share memory)");
+}
+
+void checkSameDevice(const at::Tensor& one, const at::Tensor& other, const char* operation) {
+    TORCH_CHECK(one.device() == other.device(), "isthmus: ", operation,
+                ": the tensors of a list must be on the same device, got ", one.device(), " and ",
+                other.device());
+}
+
 }  // namespace
 
 Elements movedAs(at::ScalarType type) {
@@ -157,25 +169,14 @@ Reduction reductionOf(at::ScalarType type, const c10d::ReduceOp& op, const char*
     return reduction;
 }
 
-at::Tensor operandOf(const at::Tensor& dense, const Reduction& how) {
+at::Tensor operandOf(const at::Tensor& dense, const Reduction& how, Call& call) {
     if (!how.scalesFirst) return dense;
+    if (call.staging) {
+        call.staging->afterLoading([dense, factor = how.factor] { dense.mul_(factor); });
+        return dense;
+    }
     const at::AutoDispatchBelowADInplaceOrView noGradient;
     return at::mul(dense, how.factor).to(dense.scalar_type());
-}
-
-void checkUsable(const at::Tensor& tensor, const char* operation) {
-    TORCH_CHECK(tensor.defined(), "isthmus: ", operation, ": undefined tensor");
-    TORCH_CHECK(tensor.layout() == at::kStrided, "isthmus: ", operation,
-                " does not support sparse tensors (layout ", tensor.layout(),
-                "); call to_dense() first");
-    TORCH_CHECK(tensor.device().is_cpu(), "isthmus: ", operation, ": tensor is on ",
-                tensor.device(),
-                ", and this build moves host memory only; use "
-                "init_process_group(\"cpu:isthmus,cuda:nccl\") or move it with .cpu()");
-}
-
-void checkUsable(const std::vector<at::Tensor>& tensors, const char* operation) {
-    for (const at::Tensor& tensor : tensors) checkUsable(tensor, operation);
 }
 
 void checkSameType(const at::Tensor& one, const at::Tensor& other, const char* operation) {
@@ -184,15 +185,19 @@ void checkSameType(const at::Tensor& one, const at::Tensor& other, const char* o
                      c10::toString(other.scalar_type()));
 }
 
-DenseView::DenseView(const at::Tensor& tensor, Use use, const char* operation) : tensor_(tensor) {
-    checkUsable(tensor, operation);
+DenseView::DenseView(const at::Tensor& tensor, Use use, Call& call) : tensor_(tensor) {
+    call.admit(tensor);
+    if (use != Use::kRead) checkWritable(tensor, call.operation());
+    if (!tensor.device().is_cpu()) {
+        dense_ = call.staging->hostMemory(tensor.sizes(), tensor.scalar_type());
+        if (use != Use::kWrite) call.staging->willLoad(dense_, tensor);
+        isCopy_ = true;
+        return;
+    }
     if (isDense(tensor)) {
         dense_ = tensor;
         return;
     }
-    TORCH_CHECK(use == Use::kRead || at::has_internal_overlap(tensor) != at::MemOverlap::Yes,
-                "isthmus: ", operation,
-                ": cannot write to an expanded tensor (several elements share memory)");
     const at::AutoDispatchBelowADInplaceOrView noGradient;
     dense_ =
         at::empty(tensor.sizes(), tensor.options().memory_format(at::MemoryFormat::Contiguous));
@@ -208,32 +213,54 @@ void DenseView::writeBack() const {
     if (isCopy_) plainCopy(tensor_, dense_);
 }
 
-PackedList::PackedList(const std::vector<at::Tensor>& tensors, DenseView::Use use,
-                       const char* operation)
+PackedList::PackedList(const std::vector<at::Tensor>& tensors, DenseView::Use use, Call& call)
     : tensors_(tensors) {
-    TORCH_CHECK(!tensors.empty(), "isthmus: ", operation, ": the list of tensors is empty");
-    checkUsable(tensors, operation);
+    TORCH_CHECK(!tensors.empty(), "isthmus: ", call.operation(), ": the list of tensors is empty");
+    call.admit(tensors);
     for (const at::Tensor& tensor : tensors) {
-        checkSameType(tensors.front(), tensor, operation);
-        TORCH_CHECK(
-            use == DenseView::Use::kRead || at::has_internal_overlap(tensor) != at::MemOverlap::Yes,
-            "isthmus: ", operation,
-            ": cannot write to an expanded tensor (several elements share memory)");
+        checkSameType(tensors.front(), tensor, call.operation());
+        checkSameDevice(tensors.front(), tensor, call.operation());
+        if (use != DenseView::Use::kRead) checkWritable(tensor, call.operation());
     }
     const at::AutoDispatchBelowADInplaceOrView noGradient;
+    const std::int64_t elements = totalElements(tensors);
+    const bool areOnDevice = !tensors.front().device().is_cpu();
     if (lieOneAfterAnother(tensors)) {
-        dense_ = tensors.front().as_strided({totalElements(tensors)}, {1});
-        return;
+        (areOnDevice ? together_ : dense_) = tensors.front().as_strided({elements}, {1});
+        if (!areOnDevice) return;
     }
     isCopy_ = true;
-    dense_ = at::empty({totalElements(tensors)},
-                       tensors.front().options().memory_format(at::MemoryFormat::Contiguous));
-    if (use == DenseView::Use::kWrite) return;
+    dense_ = areOnDevice
+                 ? call.staging->hostMemory({elements}, tensors.front().scalar_type())
+                 : at::empty({elements},
+                             tensors.front().options().memory_format(at::MemoryFormat::Contiguous));
+    if (use != DenseView::Use::kWrite) load(call);
+}
+
+void PackedList::load(Call& call) const {
+    if (together_.defined()) {
+        call.staging->willLoad(dense_, together_);
+        return;
+    }
+    const std::vector<at::Tensor> places = parts();
+    for (std::size_t index = 0; index < places.size(); ++index) {
+        if (tensors_[index].device().is_cpu()) {
+            places[index].copy_(tensors_[index]);
+        } else {
+            call.staging->willLoad(places[index], tensors_[index]);
+        }
+    }
+}
+
+std::vector<at::Tensor> PackedList::parts() const {
+    std::vector<at::Tensor> all;
+    all.reserve(tensors_.size());
     std::int64_t start = 0;
-    for (const at::Tensor& tensor : tensors) {
-        dense_.narrow(0, start, tensor.numel()).view(tensor.sizes()).copy_(tensor);
+    for (const at::Tensor& tensor : tensors_) {
+        all.push_back(dense_.narrow(0, start, tensor.numel()).view(tensor.sizes()));
         start += tensor.numel();
     }
+    return all;
 }
 
 void* PackedList::data() const {
@@ -255,11 +282,14 @@ bool PackedList::areEqual() const {
 
 void PackedList::writeBack() const {
     if (!isCopy_) return;
+    if (together_.defined()) {
+        plainCopy(together_, dense_);
+        return;
+    }
     const at::AutoDispatchBelowADInplaceOrView noGradient;
-    std::int64_t start = 0;
-    for (const at::Tensor& tensor : tensors_) {
-        tensor.copy_(dense_.narrow(0, start, tensor.numel()).view(tensor.sizes()));
-        start += tensor.numel();
+    const std::vector<at::Tensor> places = parts();
+    for (std::size_t index = 0; index < places.size(); ++index) {
+        plainCopy(tensors_[index], places[index]);
     }
 }
 
@@ -275,7 +305,7 @@ at::Tensor apartFrom(const at::Tensor& input, const at::Tensor& output, std::int
 
 void plainCopy(const at::Tensor& to, const at::Tensor& from) {
     const at::AutoDispatchBelowADInplaceOrView noGradient;
-    to.copy_(from);
+    to.copy_(from, /*non_blocking=*/true);  // without effect inside host memory
 }
 
 void* addressOf(const at::Tensor& tensor) {

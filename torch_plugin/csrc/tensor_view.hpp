@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "torch_plugin/csrc/call.hpp"
 #include "torch_plugin/csrc/torch_compat.hpp"
 
 namespace isthmus::glue {
@@ -35,22 +36,21 @@ struct Reduction {
 /// "or". Throws what torch expects: ValueError for an operation that the type has not.
 Reduction reductionOf(at::ScalarType type, const c10d::ReduceOp& op, const char* operation);
 
-/// The input of a reduction: `dense`, or apart from it and scaled where the operation says so.
-at::Tensor operandOf(const at::Tensor& dense, const Reduction& how);
+/// The input of a reduction: `dense`, or scaled where the operation says so: apart from it, or in
+/// its place where `dense` is the call's own memory.
+at::Tensor operandOf(const at::Tensor& dense, const Reduction& how, Call& call);
 
-/// Throws unless `tensor` is one that the library can take: strided layout, in host memory.
-void checkUsable(const at::Tensor& tensor, const char* operation);
-void checkUsable(const std::vector<at::Tensor>& tensors, const char* operation);
 /// Throws TypeError unless both have one type.
 void checkSameType(const at::Tensor& one, const at::Tensor& other, const char* operation);
 
 /// A caller's tensor together with the dense memory that the library works on: the tensor's own
-/// memory where it is contiguous, else a copy. One policy for every operation.
+/// memory where it is contiguous, else a copy; for a device, pinned host memory. One policy for
+/// every operation.
 class DenseView {
 public:
     enum class Use { kRead, kWrite, kReadWrite };
 
-    DenseView(const at::Tensor& tensor, Use use, const char* operation);
+    DenseView(const at::Tensor& tensor, Use use, Call& call);
 
     const at::Tensor& dense() const { return dense_; }
     bool isCopy() const { return isCopy_; }
@@ -69,7 +69,7 @@ private:
 class PackedList {
 public:
     /// Uses the tensors' own memory where they already lie one after another.
-    PackedList(const std::vector<at::Tensor>& tensors, DenseView::Use use, const char* operation);
+    PackedList(const std::vector<at::Tensor>& tensors, DenseView::Use use, Call& call);
 
     void* data() const;
     const at::Tensor& dense() const { return dense_; }  ///< all of them, one dimension
@@ -80,8 +80,13 @@ public:
     void writeBack() const;
 
 private:
+    /// The part of dense_ for each tensor, in the tensor's shape.
+    std::vector<at::Tensor> parts() const;
+    void load(Call& call) const;
+
     std::vector<at::Tensor> tensors_;
     at::Tensor dense_;
+    at::Tensor together_;  ///< all tensors as one, of a device on which they lie so
     bool isCopy_ = false;
 };
 

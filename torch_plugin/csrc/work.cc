@@ -2,6 +2,7 @@
 
 #include <ATen/core/ivalue.h>
 #include <ATen/core/jit_type.h>
+#include <c10/core/StreamGuard.h>
 
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <utility>
@@ -17,8 +18,11 @@ isthmusCallOptions_t optionsOf(const Call& call) {
     return options;
 }
 
-c10::intrusive_ptr<c10::ivalue::Future> makeTensorsFuture() {
-    return c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()));
+c10::intrusive_ptr<c10::ivalue::Future> makeTensorsFuture(const Staging* staging) {
+    std::vector<c10::Device> devices;
+    if (staging != nullptr) devices.push_back(staging->device());
+    return c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()),
+                                                    std::move(devices));
 }
 
 c10::intrusive_ptr<c10::ivalue::Future> makeResultFuture() {
@@ -46,11 +50,13 @@ Work::~Work() {
 c10::intrusive_ptr<Work> Work::issue(int rank, Call call,
                                      std::shared_ptr<Communicator> communicator) {
     Meeting& meeting = communicator->meeting();
+    Line& line = communicator->line();
     const bool waitsAtOnce = call.runsInCaller;
-    if (!waitsAtOnce || !meeting.isOver()) Executor::instance().start();
+    const bool blocks = !waitsAtOnce && call.staging && call.staging->isToBeLoaded();
+    if (!waitsAtOnce || !meeting.isOver() || !line.isIdle()) Executor::instance().start();
     auto work = c10::make_intrusive<Work>(rank, std::move(call), std::move(communicator));
     work->communicator_->beganCall();
-    if (meeting.take(work)) {
+    if (meeting.take(work) || line.take(work, blocks)) {
         if (waitsAtOnce) work->wait(kNoTimeout);
     } else if (waitsAtOnce) {
         work->runInCaller();
@@ -62,10 +68,32 @@ c10::intrusive_ptr<Work> Work::issue(int rank, Call call,
 
 void Work::runInCaller() {
     const isthmusCallOptions_t options = optionsOf(call_);
-    settle(communicator_->with(
-        [&](isthmusComm_t handle) { return call_.start(handle, &options, nullptr); }));
+    if (load()) {
+        settle(communicator_->with(
+            [&](isthmusComm_t handle) { return call_.start(handle, &options, nullptr); }));
+    }
     complete();
     rethrow();
+    if (call_.staging) call_.staging->makeCurrentStreamWait();
+}
+
+bool Work::load() {
+    if (!call_.staging) return true;
+    try {
+        call_.staging->waitUntilLoaded();
+        return true;
+    } catch (const c10::Error& error) {
+        failLoad(error.what_without_backtrace());
+    } catch (const std::exception& error) {
+        failLoad(error.what());
+    }
+    return false;
+}
+
+void Work::failLoad(const char* why) {
+    // The others have begun this call or will: they are told now, not by their timeouts.
+    settle({isthmusInternalError, why});
+    communicator_->abort(std::string("the device of a rank failed: ") + why);
 }
 
 c10::intrusive_ptr<Work> Work::issueOn(Lane& lane, int rank, Call call) {
@@ -94,6 +122,7 @@ void Work::runOnLane(c10::intrusive_ptr<Work> work) noexcept {
 }
 
 Work::Begun Work::begin() {
+    if (!load()) return Begun::kRefused;
     const isthmusCallOptions_t options = optionsOf(call_);
     isthmusRequest_t request = nullptr;
     const Outcome started = communicator_->with(
@@ -164,21 +193,41 @@ void Work::complete() {
         request = std::exchange(request_, nullptr);
     }
     if (request != nullptr) isthmusRequestFree(&request);
-    std::exception_ptr error = exceptionOf(outcome_, call_.operation());
-    if (!error && call_.writeBack) {
-        try {
-            call_.writeBack();
-        } catch (...) {
-            error = std::current_exception();
-        }
-    }
+    const std::exception_ptr error = store();
     call_.start = nullptr;
     call_.writeBack = nullptr;
     call_.inputs.clear();
+    if (call_.staging) call_.staging->release();
     ended_ = Clock::now();
     communicator_->endedCall();
     finish(error);
     markFutures();
+}
+
+std::exception_ptr Work::store() {
+    if (!outcome_.ok()) return exceptionOf(outcome_, call_.operation());
+    if (!call_.writeBack) return nullptr;
+    try {
+        if (call_.staging) {
+            call_.staging->store(call_.writeBack, call_.outputs);
+        } else {
+            call_.writeBack();
+        }
+    } catch (...) {
+        return std::current_exception();
+    }
+    return nullptr;
+}
+
+void Work::markFuture(c10::ivalue::Future& future) const {
+    if (exception_) {
+        future.setError(exception_);
+        return;
+    }
+    // A future of a device notes how far the current stream is when it is marked.
+    c10::OptionalStreamGuard results;
+    if (call_.staging) results.reset_stream(call_.staging->resultStream());
+    future.markCompleted(c10::IValue(call_.outputs));
 }
 
 void Work::markFutures() {
@@ -192,8 +241,7 @@ void Work::markFutures() {
     }
     if (!future && !futureResult) return;
     const Executor::Callback callback;
-    if (future && exception_) future->setError(exception_);
-    if (future && !exception_) future->markCompleted(c10::IValue(call_.outputs));
+    if (future) markFuture(*future);
     if (futureResult) futureResult->markCompleted(resultValue(outcome_.result));
 }
 
@@ -229,7 +277,19 @@ bool Work::waitForEnd(std::chrono::milliseconds timeout) {
     return true;
 }
 
+bool Work::isCompleted() {
+    if (!c10d::Work::isCompleted()) return false;
+    return !call_.staging || call_.staging->isStored();
+}
+
+void Work::synchronize() {
+    if (!call_.staging) return;
+    wait(kNoTimeout);
+    call_.staging->waitUntilStored();
+}
+
 bool Work::wait(std::chrono::milliseconds timeout) {
+    if (call_.staging) call_.staging->refuseCapture(call_.operation());
     const bool drove = drive(timeout);
     bool isSettled = false;
     bool isMine = false;
@@ -246,6 +306,7 @@ bool Work::wait(std::chrono::milliseconds timeout) {
                      call_.timeout.count(), " ms");
     forgetInRegistry(this);
     rethrow();
+    if (call_.staging) call_.staging->makeCurrentStreamWait();
     return true;
 }
 
@@ -267,7 +328,7 @@ std::vector<at::Tensor> Work::result() {
 }
 
 c10::intrusive_ptr<c10::ivalue::Future> Work::getFuture() {
-    auto future = makeTensorsFuture();
+    auto future = makeTensorsFuture(call_.staging.get());
     {
         const std::lock_guard lock(callMutex_);
         if (!hasEnded_) {
@@ -275,11 +336,7 @@ c10::intrusive_ptr<c10::ivalue::Future> Work::getFuture() {
             return future_;
         }
     }
-    if (exception_) {
-        future->setError(exception_);
-    } else {
-        future->markCompleted(c10::IValue(call_.outputs));
-    }
+    markFuture(*future);
     return future;
 }
 

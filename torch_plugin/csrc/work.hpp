@@ -8,34 +8,13 @@
 #include <mutex>
 #include <vector>
 
+#include "torch_plugin/csrc/call.hpp"
 #include "torch_plugin/csrc/communicator.hpp"
 #include "torch_plugin/csrc/executor.hpp"
 #include "torch_plugin/csrc/lane.hpp"
 #include "torch_plugin/csrc/torch_compat.hpp"
 
 namespace isthmus::glue {
-
-/// Everything about one call that outlives the function that made it.
-struct Call {
-    const char* title;  ///< for the profiler: "isthmus:all_reduce"
-    c10d::OpType type = c10d::OpType::UNKNOWN;
-    std::vector<at::Tensor> inputs;
-    std::vector<at::Tensor> outputs;
-    /// Starts the call in the library. Holds what must stay alive until the call is done.
-    std::function<isthmusResult_t(isthmusComm_t, const isthmusCallOptions_t*, isthmusRequest_t*)>
-        start;
-    std::function<void()>
-        writeBack;  ///< after success: strided results to their place; may be empty
-    std::chrono::milliseconds timeout{0};
-    std::shared_ptr<int> source;  ///< receives only: the rank that the message came from
-    bool runsInCaller = false;    ///< the caller waits at once: no request, no other thread
-    std::uint64_t sequence = 0;
-    bool isDeterministic = false;
-    bool roundsOnce = false;
-
-    /// The title without "isthmus:".
-    const char* operation() const { return title + sizeof("isthmus:") - 1; }
-};
 
 /// One call of the library, as torch sees it. Tensors stay alive until the library is done with
 /// them, whether or not anybody keeps the Work.
@@ -49,7 +28,8 @@ public:
     static c10::intrusive_ptr<Work> issue(int rank, Call call,
                                           std::shared_ptr<Communicator> communicator);
 
-    /// Begins a work that waited for the ranks of its group to meet. Throws nothing.
+    /// Begins a work that waited, for the ranks of its group to meet or in line. Blocks until the
+    /// device has given its tensors. Throws nothing.
     static void beginLater(c10::intrusive_ptr<Work> work) noexcept;
     /// Issues a call whose `start` blocks and may make several calls of the library; `lane` runs
     /// it.
@@ -57,7 +37,14 @@ public:
     /// The body of such a call, on the lane's thread; the executor does the rest. Throws nothing.
     static void runOnLane(c10::intrusive_ptr<Work> work) noexcept;
 
+    /// A work on a device is completed once the device has the results.
+    bool isCompleted() override;
+    /// Blocks until the call has ended and, for a device, makes the caller's current stream wait
+    /// for the results.
     bool wait(std::chrono::milliseconds timeout) override;
+    /// Blocks until the results are on the device.
+    void synchronize() override;
+    void blockCurrentStream() override { wait(kNoTimeout); }
     int sourceRank() const override;
     std::vector<at::Tensor> result() override;
     c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
@@ -72,6 +59,9 @@ private:
     using Clock = std::chrono::steady_clock;
 
     enum class Begun { kRunning, kDone, kRefused };
+    /// Blocks until host memory has the tensors of a device; false when that failed.
+    bool load();
+    void failLoad(const char* why);
     /// Hands the call to the library; unless it runs, somebody has to complete().
     Begun begin();
     void startAsync();
@@ -83,7 +73,10 @@ private:
     /// Ends the work with the settled outcome; the first caller does it, for the
     /// others nothing happens.
     void complete();
+    /// Brings results where the caller wants them; what went wrong, if anything did.
+    std::exception_ptr store();
     void markFutures();
+    void markFuture(c10::ivalue::Future& future) const;
     void settle(Outcome outcome);
     /// Takes the request to wait for it here, moving the library forward; false: somebody else has
     /// it.
@@ -123,6 +116,8 @@ public:
     bool isSuccess() const override;
     std::exception_ptr exception() const override;
     bool wait(std::chrono::milliseconds timeout) override;
+    void synchronize() override;
+    void blockCurrentStream() override { wait(kNoTimeout); }
     std::vector<at::Tensor> result() override;
     c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
     c10::intrusive_ptr<c10::ivalue::Future> getFutureResult() override;
