@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <map>
@@ -55,6 +56,8 @@ public:
         thread_.join();
     }
 
+    bool isAbandoned() const { return isAbandoned_.load(std::memory_order_relaxed); }
+
 private:
     struct Connection {
         UniqueFd socket;
@@ -68,6 +71,9 @@ private:
             const auto now = std::chrono::steady_clock::now();
             deliver(table_.expire(now));
             closeLateStrangers(now);
+            const bool isInUse = strangers() < static_cast<int>(connections_.size());
+            wasUsed_ = wasUsed_ || isInUse;
+            isAbandoned_.store(wasUsed_ && !isInUse, std::memory_order_relaxed);
         }
     }
 
@@ -215,6 +221,8 @@ private:
     Connections connections_;
     UniqueFd wake_;
     SpareDescriptor spare_;
+    bool wasUsed_ = false;
+    std::atomic<bool> isAbandoned_{false};  // a flag alone: orders nothing
     std::thread thread_;
 };
 
@@ -258,5 +266,9 @@ TcpStoreServer::TcpStoreServer(std::vector<HostPort> places, std::unique_ptr<Loo
     : places_(std::move(places)), loop_(std::move(loop)) {}
 
 TcpStoreServer::~TcpStoreServer() = default;
+
+bool TcpStoreServer::isAbandoned() const {
+    return loop_->isAbandoned();
+}
 
 }  // namespace isthmus

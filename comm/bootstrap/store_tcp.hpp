@@ -37,6 +37,9 @@ public:
     const std::vector<HostPort>& places() const { return places_; }
     const HostPort& place() const { return places_.front(); }
 
+    /// Clients that proved the key were here, and the last one has gone. Any thread.
+    bool isAbandoned() const;
+
 private:
     class Loop;
     TcpStoreServer(std::vector<HostPort> places, std::unique_ptr<Loop> loop);

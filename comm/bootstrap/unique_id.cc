@@ -73,12 +73,14 @@ void shorten(std::vector<std::string>& addresses) {
     }
 }
 
-/// Keeps the servers of all ids that this process made until it ends.
+/// Keeps the server of an id until its ranks have come and gone, or the process ends. A rank holds
+/// its connection until the last one has joined, so nobody comes late.
 void keep(std::unique_ptr<TcpStoreServer> server) {
     static std::mutex mutex;
     // Never destroyed: ending threads while the process exits would race with their users.
     static auto* const servers = new std::vector<std::unique_ptr<TcpStoreServer>>;
     const std::lock_guard lock(mutex);
+    std::erase_if(*servers, [](const auto& each) { return each->isAbandoned(); });
     servers->push_back(std::move(server));
 }
 

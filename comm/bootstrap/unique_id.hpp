@@ -30,8 +30,9 @@ struct UniqueId {
     static Result<UniqueId> from(std::span<const std::byte, kBytes> bytes);
 };
 
-/// Starts a store in this process, which lives until the process ends, and returns the id by which
-/// others find it. `interfaces` is ISTHMUS_INTERFACE: only these are listened at; empty: all.
+/// Starts a store in this process and returns the id by which others find it. The store lives until
+/// the ranks of the id have come and gone and another id is made, or the process ends. `interfaces`
+/// is ISTHMUS_INTERFACE: only these are listened at; empty: all.
 Result<UniqueId> makeUniqueId(std::string_view interfaces, PortRange ports);
 
 /// Connects to the store of an id. Tries its addresses until one is the maker's, at most `limit`.

@@ -209,6 +209,11 @@ Status placeMembers(Runtime& runtime, MembershipConfig& config, const std::vecto
                                    ? Endpoint::MappedArena{runtime.arena().base(),
                                                            runtime.arena().capacityBytes()}
                                    : inside[i]->mapped();
+                if (member.arena.base == nullptr) {  // it was mapped a moment ago
+                    status = Status::peerLost("rank " + std::to_string(rank) + " (" + member.place +
+                                              ") ended during the start");
+                    return;
+                }
                 member.block =
                     reinterpret_cast<ControlBlock*>(member.arena.base + proofs[i].blockOffset);
             } else {

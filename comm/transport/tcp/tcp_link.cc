@@ -1,8 +1,11 @@
 #include "comm/transport/tcp/tcp_link.hpp"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -52,11 +55,32 @@ Moved TcpOut::writeSome(std::span<const iovec> pieces) {
 void TcpOut::setRoom(bool hasRoom) {
     if (hasRoom == hasRoom_) return;
     hasRoom_ = hasRoom;
+    watchedAt_ = Time::zero();
+    if (hasRoom && isPatient_) setPatience(false);
     epoll_event event{};
     event.events = EPOLLIN | EPOLLRDHUP | (hasRoom ? 0U : static_cast<std::uint32_t>(EPOLLOUT));
     event.data.ptr = &socket;
     ::epoll_ctl(shared_.epoll, EPOLL_CTL_MOD, socket.fd.get(), &event);
     shared_.sleepSet.wantWrite(socket.fd.get(), !hasRoom);
+}
+
+// The kernel ends a connection whose window stays closed for the limit although the peer's system
+// answers (tcp(7), TCP_USER_TIMEOUT); with 0 it asks on for as long as there are answers.
+void TcpOut::setPatience(bool isPatient) {
+    isPatient_ = isPatient;
+    const int limit = isPatient ? 0 : static_cast<int>(shared_.options.userTimeout.count());
+    ::setsockopt(socket.fd.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit);
+}
+
+void TcpOut::watchWindow(Time now) {
+    if (hasRoom_ || isPatient_ || !socket.fd.isOpen()) return;
+    if (watchedAt_ == Time::zero()) watchedAt_ = now;
+    if (now - watchedAt_ < windowLook(shared_.options)) return;
+    watchedAt_ = now;
+    tcp_info info{};
+    socklen_t bytes = sizeof info;
+    if (::getsockopt(socket.fd.get(), IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0) return;
+    if (info.tcpi_unacked == 0) setPatience(true);
 }
 
 Moved TcpIn::readSome(std::span<const iovec> pieces) {
@@ -181,6 +205,7 @@ int TcpLink::progress(Time now) {
     std::size_t moved = write();
     moved += read();
     moved += write();
+    out_.watchWindow(now);
     if (isHolding() && !endpoint_.isGone() && now - brokenSince_ >= kHold) {
         const Status why = Status(brokenWhy_.code(), name_ + ": " + brokenWhy_.what());
         saidBye_ ? endpoint_.leave(Status::peerLost(name_ + " left")) : endpoint_.fail(why);

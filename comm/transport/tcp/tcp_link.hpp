@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+
 #include "comm/base/unique_fd.hpp"
 #include "comm/transport/tcp/tcp_door.hpp"
 
@@ -31,11 +33,23 @@ public:
     void setRoom(bool hasRoom);
     bool hasRoom() const { return hasRoom_; }
 
+    /// How often watchWindow() wants to be called while there is no room.
+    static Time windowLook(const TcpOptions& options) {
+        return std::min<Time>(std::chrono::seconds(1), options.userTimeout / 4);
+    }
+    /// A peer whose system acknowledges all that it takes, and takes no more, is stopped or late,
+    /// not gone: how long that may last is up to the calls, not to the connection.
+    void watchWindow(Time now);
+
     TcpSocket socket;
 
 private:
+    void setPatience(bool isPatient);
+
     TcpShared& shared_;
     bool hasRoom_ = true;
+    bool isPatient_ = false;
+    Time watchedAt_{0};
 };
 
 /// The incoming connection. After a short read it is empty until epoll says otherwise.
@@ -71,6 +85,7 @@ public:
     int progress(Time now);
     bool hasWork() const;
     bool isExpecting() const { return !endpoint_.isGone() && endpoint_.isExpecting(); }
+    bool isStuck() const { return out_.socket.fd.isOpen() && !out_.hasRoom(); }
     bool isHolding() const { return brokenSince_ != Time::zero(); }
 
     /// False when there is nothing left to push out, or no way to.

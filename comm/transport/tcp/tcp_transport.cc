@@ -4,6 +4,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 
@@ -104,7 +105,10 @@ public:
         for (const auto& [peer, link] : links_) {
             if (link->isHolding()) return lastNow_ + milliseconds(1);
         }
-        return door_->hasStrangers() ? lastNow_ + kStrangersLook : Time::max();
+        if (door_->hasStrangers()) return lastNow_ + kStrangersLook;
+        const bool isStuck = std::any_of(links_.begin(), links_.end(),
+                                         [](const auto& each) { return each.second->isStuck(); });
+        return isStuck ? lastNow_ + TcpOut::windowLook(options_) : Time::max();
     }
 
     void close(Time deadline) override {
