@@ -55,6 +55,7 @@ std::shared_ptr<Work> callWidened(Communicator& communicator, CallRequest reques
     const DataType type = request.type;
     std::byte* const target = request.output;
     request.type = DataType::kFloat32;
+    request.isWidened = true;
     request.input = reinterpret_cast<const std::byte*>(wide.get());
     request.output = reinterpret_cast<std::byte*>(wide.get() + sizes.begin);
     request.prepared = nullptr;

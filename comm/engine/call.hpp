@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,7 +35,8 @@ struct PreparedPlans {
     /// By Mapping; kNone: messages only. When kAll and kShared are both there, the node decides
     /// when all have entered.
     std::shared_ptr<const CompiledPlan> byMapping[3];
-    std::uint64_t digest = 0;  ///< of everything here that must agree
+    std::uint64_t digest = 0;    ///< of everything here that must agree
+    std::uint8_t algorithm = 0;  ///< its place in the catalogue, from 1; 0: not from there
 
     bool dependsOnNode() const { return byMapping[1] != nullptr && byMapping[2] != nullptr; }
 };
@@ -48,6 +50,7 @@ struct CallRequest {
     bool isPremultiplied = false;  ///< the input is the caller's times a factor of this rank
     std::shared_ptr<const UserReduction> reduction;  ///< instead of `op`, when there
     bool isDeterministic = false;                    ///< the same bits whatever carries it
+    bool isWidened = false;                          ///< of 16-bit floats, to be rounded once
     std::uint64_t listDigest = 0;  ///< of the counts that make up this one, when coalesced
     Rank root = 0;
     const std::byte* input = nullptr;
@@ -65,8 +68,21 @@ struct CallRequest {
     CallRequest* nextQueued = nullptr;
 };
 
-/// "all_reduce f32 x 1000 sum root 0", for messages about calls that do not agree.
-std::string describe(const CallFingerprint& fingerprint);
+/// "reduce f32 x 1000 sum root 12", for messages about calls that do not agree; `globalRanks`: of
+/// each rank.
+std::string describe(const CallFingerprint& fingerprint, std::span<const int> globalRanks);
+
+/// The same for two that differ: with what else sets them apart where that text would be equal.
+struct Contrast {
+    std::string mine;
+    std::string theirs;
+    std::string hint;  ///< what may differ that no fingerprint shows; mostly empty
+};
+Contrast contrast(const CallFingerprint& mine, const CallFingerprint& theirs,
+                  std::span<const int> globalRanks);
+
+/// Bytes that this rank sends to `peer`, or wants from it, in an all-to-all with counts.
+std::uint64_t blockBytes(const CallRequest& call, Rank peer, bool isSent);
 
 /// One send or receive between two ranks.
 struct PointToPointRequest {

@@ -124,6 +124,14 @@ void Engine::add(Membership& group) {
         it->tell(group);
         it = early_.erase(it);
     }
+    // Losses before this moment were told to the groups that there were.
+    for (Rank rank = 0; rank < group.ranks(); ++rank) {
+        Endpoint* const endpoint = group.member(rank).endpoint;
+        if (endpoint == nullptr) continue;
+        const auto state = endpoint->state();
+        if (state == Endpoint::State::kLost || state == Endpoint::State::kLeft)
+            group.lost(*endpoint, Status::peerLost(endpoint->describe() + " is gone"), now());
+    }
 }
 
 void Engine::retire(std::unique_ptr<Membership> group) {
@@ -198,12 +206,16 @@ void Engine::keepNews(Endpoint& from, std::uint64_t id, std::function<void(Membe
 }
 
 void Engine::announced(Endpoint& from, const MessageTag& tag, const CallFingerprint& fingerprint,
-                       std::uint64_t) {
+                       std::uint64_t bytes) {
+    const auto tell = [tag, fingerprint, bytes](Membership& group) {
+        // The receiver's readiness has the message's tag.
+        const Rank peer = tag.from == group.me() ? tag.to : tag.from;
+        if (peer < group.ranks()) group.announced(peer, tag, fingerprint, bytes);
+    };
     if (Membership* group = groupOf(tag.communicator)) {
-        if (tag.from < group->ranks()) group->announced(tag.from, tag, fingerprint);
+        tell(*group);
     } else {
-        keepNews(from, tag.communicator,
-                 [tag, fingerprint](Membership& g) { g.announced(tag.from, tag, fingerprint); });
+        keepNews(from, tag.communicator, tell);
     }
 }
 
@@ -214,9 +226,10 @@ void Engine::control(Endpoint& sender, std::span<const std::byte> message) {
     const auto from = static_cast<Rank>(reader.get<std::uint32_t>());
     std::function<void(Membership&)> tell;
     if (kind == static_cast<std::uint8_t>(Control::kVerdict)) {
+        const auto finished = reader.get<std::uint64_t>();
         const auto code = static_cast<Status::Code>(reader.get<std::uint8_t>());
-        tell = [from, verdict = Status(code, reader.getText())](Membership& g) {
-            g.told(from, verdict);
+        tell = [from, finished, verdict = Status(code, reader.getText())](Membership& g) {
+            g.told(from, verdict, finished);
         };
     } else if (kind == static_cast<std::uint8_t>(Control::kProbe)) {
         const auto sequence = reader.get<std::uint64_t>();
@@ -228,7 +241,10 @@ void Engine::control(Endpoint& sender, std::span<const std::byte> message) {
         print.root = reader.get<std::int32_t>();
         print.elements = reader.get<std::uint64_t>();
         print.planDigest = reader.get<std::uint64_t>();
-        tell = [from, sequence, print](Membership& g) { g.probed(from, sequence, print); };
+        const auto wanted = reader.get<std::uint64_t>();
+        tell = [from, sequence, print, wanted](Membership& g) {
+            g.probed(from, sequence, print, wanted);
+        };
     } else if (kind == static_cast<std::uint8_t>(Control::kAnswer)) {
         const auto entered = reader.get<std::uint64_t>();
         tell = [from, entered](Membership& g) { g.answered(from, entered); };
@@ -257,22 +273,23 @@ void Engine::sendControl(const Membership& group, Rank to, Bytes message) {
     endpoint->ringDoorbell();
 }
 
-void Engine::sendVerdict(const Membership& group, Rank to, const Status& verdict) {
+void Engine::sendVerdict(const Membership& group, Rank to, const Status& verdict,
+                         std::uint64_t finished) {
     ByteWriter writer;
     writer.put(static_cast<std::uint8_t>(Control::kVerdict)).put(group.id());
-    writer.put(static_cast<std::uint32_t>(group.me()));
+    writer.put(static_cast<std::uint32_t>(group.me())).put(finished);
     writer.put(static_cast<std::uint8_t>(verdict.code()));
     writer.put(std::string_view(verdict.what()).substr(0, kMostText));
     sendControl(group, to, writer.take());
 }
 
 void Engine::sendProbe(const Membership& group, Rank to, std::uint64_t sequence,
-                       const CallFingerprint& print) {
+                       const CallFingerprint& print, std::uint64_t wanted) {
     ByteWriter writer;
     writer.put(static_cast<std::uint8_t>(Control::kProbe)).put(group.id());
     writer.put(static_cast<std::uint32_t>(group.me())).put(sequence);
     writer.put(print.collective).put(print.type).put(print.op).put(print.flags);
-    writer.put(print.root).put(print.elements).put(print.planDigest);
+    writer.put(print.root).put(print.elements).put(print.planDigest).put(wanted);
     sendControl(group, to, writer.take());
 }
 

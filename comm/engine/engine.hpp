@@ -98,9 +98,10 @@ public:
     void giveScratch(ScratchPool::Block block) { scratchPool_->give(block); }
     StepOperation* takeOperation();
     void giveOperation(StepOperation* operation) { freeOperations_.push_back(operation); }
-    void sendVerdict(const Membership& group, Rank to, const Status& verdict);
+    void sendVerdict(const Membership& group, Rank to, const Status& verdict,
+                     std::uint64_t finished);
     void sendProbe(const Membership& group, Rank to, std::uint64_t sequence,
-                   const CallFingerprint& fingerprint);
+                   const CallFingerprint& fingerprint, std::uint64_t wanted);
     void sendLeave(const Membership& group, Rank to, std::uint64_t finished);
     void sendAnswer(const Membership& group, Rank to, std::uint64_t entered);
     void sendAsk(const Membership& group, Rank to);

@@ -113,6 +113,7 @@ bool Membership::advance(Time now) {
         isNews |= active_[i]->progress();
     if (failure_.ok()) isNews |= pointToPoint_.progress(now);
     if (failure_.ok()) isNews |= retire();
+    if (failure_.ok()) isNews |= settleHeld(now);
     if (failure_.ok() && now - checkedAt_ >= kCheckEvery) isNews |= checkTime(now);
     return isNews;
 }
@@ -144,7 +145,7 @@ bool Membership::admit() {
         spare_.pop_back();
         Execution& execution = *active_.back();
         execution.begin(std::move(call), nextSequence_++);
-        past_[execution.sequence() % kPast] = {execution.sequence(), execution.fingerprint()};
+        remember(execution);
         if (!isAgreed(execution)) return true;
         if (Status status = execution.enter(); !status.ok()) {
             fail(status.within(title(execution.call(), execution.sequence())));
@@ -153,19 +154,6 @@ bool Membership::admit() {
         isNews = true;
     }
     return isNews;
-}
-
-// False, and a failure, when a rank that entered the call before said something else of it.
-bool Membership::isAgreed(const Execution& execution) {
-    if (early_.empty()) return true;
-    const auto [from, to] = early_.equal_range(execution.sequence());
-    for (auto it = from; it != to; ++it) {
-        if (it->second.second == execution.fingerprint()) continue;
-        mismatch(execution, it->second.first, it->second.second);
-        return false;
-    }
-    early_.erase(from, to);
-    return true;
 }
 
 std::shared_ptr<Work> Membership::takeOut(std::size_t index) {
@@ -196,59 +184,14 @@ bool Membership::retire() {
     return isNews;
 }
 
-void Membership::announced(Rank from, const MessageTag& tag, const CallFingerprint& fingerprint) {
-    if (!failure_.ok() || tag.pointToPoint) return;
-    if (tag.sequence >= nextSequence_) {
-        const auto [first, last] = early_.equal_range(tag.sequence);
-        const bool isKnown =
-            std::any_of(first, last, [&](const auto& e) { return e.second.first == from; });
-        if (!isKnown) early_.emplace(tag.sequence, std::pair(from, fingerprint));
-        return;
-    }
-    for (const auto& execution : active_) {
-        if (execution->sequence() != tag.sequence) continue;
-        if (execution->fingerprint() != fingerprint) mismatch(*execution, from, fingerprint);
-        return;
-    }
-    // A call of no bytes, say, may be over here when a peer begins another one in its place.
-    const Past& past = past_[tag.sequence % kPast];
-    if (past.sequence != tag.sequence || past.fingerprint == fingerprint) return;
-    CallRequest over;
-    over.collective = static_cast<Collective>(past.fingerprint.collective);
-    disagree(title(over, tag.sequence), past.fingerprint, from, fingerprint);
-}
-
-void Membership::probed(Rank from, std::uint64_t sequence, const CallFingerprint& fingerprint) {
-    MessageTag tag;
-    tag.sequence = sequence;
-    announced(from, tag, fingerprint);
-    if (isLeaving_) {
-        asked(from);
-    } else {
-        engine_.sendAnswer(*this, from, nextSequence_);
-    }
+std::uint64_t Membership::doneBelow() const {
+    return active_.empty() ? nextSequence_ : active_.front()->sequence();
 }
 
 // It wants to know when I leave, though I may never have written to it.
 void Membership::asked(Rank from) {
     config_.members[from].hasAsked = true;
     if (isLeaving_) engine_.sendLeave(*this, from, nextSequence_);
-}
-
-void Membership::mismatch(const Execution& execution, Rank other, const CallFingerprint& theirs) {
-    disagree(title(execution.call(), execution.sequence()), execution.fingerprint(), other, theirs);
-}
-
-void Membership::disagree(const std::string& title, const CallFingerprint& mine, Rank other,
-                          const CallFingerprint& theirs) {
-    std::string text = title + ": ranks disagree on the call: " + nameOf(me()) + " calls " +
-                       describe(mine) + ", " + nameOf(other) + " calls " + describe(theirs);
-    if (describe(mine) == describe(theirs)) {
-        text +=
-            " (same call, other plan, counts or user operation: do options differ between the "
-            "ranks?)";
-    }
-    fail(Status::mismatch(std::move(text)));
 }
 
 void Membership::operationFailed(const Status& why, Rank peer) {
@@ -276,9 +219,12 @@ void Membership::lost(const Endpoint& endpoint, const Status& why, Time now) {
     }
 }
 
-void Membership::told(Rank from, const Status& verdict) {
+void Membership::told(Rank from, const Status& verdict, std::uint64_t finished) {
     config_.members[from].hasStopped = true;  // it stopped before it told
-    if (failure_.ok()) fail(verdict);
+    if (!failure_.ok()) return;
+    if (!held_) held_ = Held{verdict, engine_.now(), finished};
+    held_->below = std::min(held_->below, finished);
+    settleHeld(engine_.now());
 }
 
 void Membership::left(Rank from, std::uint64_t finished) {
@@ -323,7 +269,7 @@ bool Membership::isForgotten() const {
 
 void Membership::tellAll(const Status& verdict) {
     for (Rank rank = 0; rank < ranks(); ++rank) {
-        if (rank != me()) engine_.sendVerdict(*this, rank, verdict);
+        if (rank != me()) engine_.sendVerdict(*this, rank, verdict, doneBelow());
     }
 }
 

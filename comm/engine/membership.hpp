@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -22,17 +23,21 @@ namespace isthmus {
 
 class Engine;
 
+/// In a question to a rank that is waited for in no collective.
+inline constexpr std::uint64_t kNoCall = ~std::uint64_t{0};
+
 /// One rank of a communicator as this process knows it.
 struct Member {
     ProcessId process;
-    std::string place;                            ///< "node-a pid 812", for messages
-    Endpoint* endpoint = nullptr;                 ///< null for myself
-    int position = -1;                            ///< in my node; -1: on another node
-    ControlBlock* block = nullptr;                ///< of my node's ranks, mapped here
-    Endpoint::MappedArena arena;                  ///< of my node's ranks
-    std::uint64_t probedFor = ~std::uint64_t{0};  ///< call that it was last asked about
-    bool hasAnswered = false;                     ///< since it was first asked about that call
+    std::string place;                                ///< "node-a pid 812", for messages
+    Endpoint* endpoint = nullptr;                     ///< null for myself
+    int position = -1;                                ///< in my node; -1: on another node
+    ControlBlock* block = nullptr;                    ///< of my node's ranks, mapped here
+    Endpoint::MappedArena arena;                      ///< of my node's ranks
+    std::uint64_t probedFor = ~std::uint64_t{0} - 1;  ///< call that it was last asked about
+    bool hasAnswered = false;                         ///< since it was first asked about that call
     Time silentSince{0};        ///< first question that it has not answered; 0: none
+    bool isSuspect = false;     ///< its silence has been logged
     std::uint64_t entered = 0;  ///< calls it had entered when it last said so
     bool hasAsked = false;      ///< whether I am still there
     bool hasStopped = false;    ///< it touches nothing of this communicator any more
@@ -105,11 +110,16 @@ public:
     void refreshIdle() { wasIdle_.store(isIdle(), std::memory_order_release); }
 
     // News.
-    void announced(Rank from, const MessageTag& tag, const CallFingerprint& fingerprint);
-    void probed(Rank from, std::uint64_t sequence, const CallFingerprint& fingerprint);
+    /// `bytes`: of the message, or of the receive that waits for it when tag.from is mine.
+    void announced(Rank from, const MessageTag& tag, const CallFingerprint& fingerprint,
+                   std::uint64_t bytes);
+    /// `wanted`: bytes that it waits for from me, in an all-to-all with counts; else 0.
+    void probed(Rank from, std::uint64_t sequence, const CallFingerprint& fingerprint,
+                std::uint64_t wanted);
     void answered(Rank from, std::uint64_t entered);
     void asked(Rank from);  ///< whether this rank is still there
-    void told(Rank from, const Status& verdict);
+    /// `finished`: it has done its part in all calls below this number.
+    void told(Rank from, const Status& verdict, std::uint64_t finished);
     void left(Rank from, std::uint64_t finished);
     void lost(const Endpoint& endpoint, const Status& why, Time now);
     void operationFailed(const Status& why, Rank peer);
@@ -134,6 +144,8 @@ public:
     void mismatch(const Execution& execution, Rank other, const CallFingerprint& theirs);
     /// `rank` has left and never takes part in `call`.
     void failWithout(Rank rank, const CallRequest& call, std::uint64_t sequence);
+    /// It was asked whether it is there, and has not answered in good time.
+    bool isSilent(Rank rank, Time now) const;
     /// When everything has arrived that `rank` sent before it left; Time::max(): it has not left.
     Time goneAt(Rank rank) const;
 
@@ -151,6 +163,22 @@ private:
     struct Past {
         std::uint64_t sequence = ~std::uint64_t{0};
         CallFingerprint fingerprint;
+        std::string title;                ///< where the user gave a name
+        std::vector<std::uint64_t> sent;  ///< bytes to each rank, of an all-to-all with counts
+        std::vector<std::uint64_t> received;
+    };
+    /// What a rank said of a call that this one has not entered yet.
+    struct Early {
+        Rank from = 0;
+        CallFingerprint fingerprint;
+        std::optional<std::uint64_t> sent;    ///< bytes to this rank
+        std::optional<std::uint64_t> wanted;  ///< bytes from it
+    };
+    // A verdict of another rank that does not concern calls which that rank has done its part in.
+    struct Held {
+        Status verdict;
+        Time since{0};
+        std::uint64_t below = 0;  ///< calls that may still end well
     };
     struct Departure {
         Rank rank = 0;
@@ -160,6 +188,9 @@ private:
 
     void disagree(const std::string& title, const CallFingerprint& mine, Rank other,
                   const CallFingerprint& theirs);
+    void remember(const Execution& execution);
+    std::string titleOf(const Past& past) const;
+    bool areBlocksEqual(const Past& past, Rank other, bool isSent, std::uint64_t theirs);
     bool admit();
     bool isAgreed(const Execution& execution);
     bool retire();
@@ -170,7 +201,11 @@ private:
     bool drainFailed(Time now);
     bool expire(Execution& execution, Time now);
     std::string accusationOf(Rank rank, const Execution& execution, Time now) const;
-    void probe(Execution& execution, Time now);
+    void probe(Time now);
+    void probe(Rank rank, const Execution* execution, Time now);
+    void suspect(Time now);
+    bool settleHeld(Time now);
+    std::uint64_t doneBelow() const;
     Time probeEvery() const;
     void tellAll(const Status& verdict);
 
@@ -191,8 +226,7 @@ private:
     std::vector<std::unique_ptr<Execution>> spare_;   ///< for later calls
     std::uint64_t nextSequence_ = 0;
     std::array<Past, kPast> past_;
-    std::multimap<std::uint64_t, std::pair<Rank, CallFingerprint>>
-        early_;  ///< calls that others are in already
+    std::multimap<std::uint64_t, Early> early_;  ///< calls that others are in already
 
     std::atomic<bool> wasIdle_{true};
     Rank firstLeft_ = -1;  ///< of those that left in order, whoever did its part in fewest calls
@@ -200,6 +234,7 @@ private:
     mutable std::mutex failureMutex_;  ///< guards failure_ for failureNow(); it is written once
     Status failure_;
     Time failedAt_{0};
+    std::optional<Held> held_;
     std::vector<Departure> departures_;
     Time checkedAt_{0};
     Time probedAt_{0};

@@ -1,6 +1,7 @@
 // What a Membership does as time passes: losses, deadlines, and who is to blame.
 #include <algorithm>
 
+#include "comm/base/log.hpp"
 #include "comm/engine/engine.hpp"
 #include "comm/engine/membership.hpp"
 
@@ -15,6 +16,21 @@ constexpr int kProbesPerLimit = 8;
 
 // A live process answers in well under a millisecond, on an overloaded machine in some tens.
 constexpr Time kAnswerPatience = std::chrono::milliseconds(100);
+
+// Who has answered nothing for so long is named in the log: some of its process's threads always
+// answer, whatever the program does, unless it is stopped or out of reach. Timers of a loaded
+// machine are some tens of milliseconds late, so this is no false alarm.
+constexpr Time kSuspectAfter = std::chrono::milliseconds(1000);
+
+// What a rank has done its part in before it gave up can end well here too, and soon: its bytes are
+// on their way. A mismatch may wait for that, since nobody is gone; a loss is to be heard of at
+// once.
+constexpr Time kHoldMismatch = std::chrono::milliseconds(300);
+constexpr Time kHoldOther = std::chrono::milliseconds(20);
+
+Time patienceOf(const Status& verdict) {
+    return verdict.code() == Status::Code::kMismatch ? kHoldMismatch : kHoldOther;
+}
 
 // At the deadline, a rank that waits for ranks that wait themselves lets those speak first who know
 // the one to blame.
@@ -44,15 +60,21 @@ bool Membership::checkTime(Time now) {
                              " ms, the calls before it were not done"));
         return true;
     }
-    if (!active_.empty() && now - probedAt_ >= probeEvery()) {
-        if (probedAt_ != Time{0}) probe(*active_.front(), now);
+    if (!isIdle() && now - probedAt_ >= probeEvery()) {
+        if (probedAt_ != Time{0}) probe(now);
         probedAt_ = now;
     }
     return false;
 }
 
 Time Membership::probeEvery() const {
+    if (active_.empty()) return kProbeEvery;
     return std::clamp(active_.front()->call().limit / kProbesPerLimit, kCheckEvery, kProbeEvery);
+}
+
+bool Membership::isSilent(Rank rank, Time now) const {
+    const Time since = member(rank).silentSince;
+    return since != Time{0} && now - since >= kAnswerPatience;
 }
 
 // Why `rank` is to blame for the call's delay, if it is: who waits for others itself is not.
@@ -62,9 +84,7 @@ std::string Membership::accusationOf(Rank rank, const Execution& execution, Time
         return " which has not entered the call";
     }
     if (other.probedFor != execution.sequence()) return "";
-    if (other.silentSince != Time{0} && now - other.silentSince >= kAnswerPatience) {
-        return " which does not answer";
-    }
+    if (isSilent(rank, now)) return " which does not answer";
     const bool isMissing = other.hasAnswered && other.entered <= execution.sequence();
     return isMissing ? " which has not entered the call" : "";
 }
@@ -106,27 +126,71 @@ bool Membership::expire(Execution& execution, Time now) {
     return true;
 }
 
-void Membership::probe(Execution& execution, Time now) {
+void Membership::probe(Time now) {
     std::vector<Rank> awaited;
-    (void)execution.standing(awaited);
-    for (const Rank rank : awaited) {
-        if (rank == me()) continue;
+    if (!active_.empty()) {
+        const Execution& first = *active_.front();
+        (void)first.standing(awaited);
+        for (const Rank rank : awaited) probe(rank, &first, now);
+    }
+    for (const Rank rank : pointToPoint_.awaited()) {
+        if (std::count(awaited.begin(), awaited.end(), rank) == 0) probe(rank, nullptr, now);
+    }
+    suspect(now);
+}
+
+// Null: it is waited for in no collective.
+void Membership::probe(Rank rank, const Execution* execution, Time now) {
+    if (rank == me()) return;
+    Member& other = config_.members[rank];
+    const std::uint64_t call = execution != nullptr ? execution->sequence() : kNoCall;
+    if (other.probedFor != call) {
+        other.probedFor = call;
+        other.hasAnswered = false;
+        other.silentSince = Time{0};
+    }
+    if (other.silentSince == Time{0}) other.silentSince = now;
+    const bool hasCounts = execution != nullptr && !execution->call().counts.sent.empty();
+    engine_.sendProbe(*this, rank, call,
+                      execution != nullptr ? execution->fingerprint() : CallFingerprint(),
+                      hasCounts ? blockBytes(execution->call(), rank, false) : 0);
+}
+
+void Membership::suspect(Time now) {
+    const std::string what = active_.empty()
+                                 ? unfinished(now)
+                                 : title(active_.front()->call(), active_.front()->sequence());
+    for (Rank rank = 0; rank < ranks(); ++rank) {
         Member& other = config_.members[rank];
-        if (other.probedFor != execution.sequence()) {
-            other.probedFor = execution.sequence();
-            other.hasAnswered = false;
-            other.silentSince = Time{0};
-        }
-        if (other.silentSince == Time{0}) other.silentSince = now;
-        engine_.sendProbe(*this, rank, execution.sequence(), execution.fingerprint());
+        if (other.isSuspect || other.silentSince == Time{0} || other.hasStopped) continue;
+        if (now - other.silentSince < kSuspectAfter) continue;
+        other.isSuspect = true;
+        log(LogLevel::kWarning,
+            nameOf(rank) + " is unresponsive: no answer for " +
+                std::to_string(millisecondsOf(now - other.silentSince)) +
+                " ms (stopped, or its machine is out of reach); it is waited for in " + what);
     }
 }
 
 void Membership::answered(Rank from, std::uint64_t entered) {
     Member& other = config_.members[from];
+    if (std::exchange(other.isSuspect, false)) {
+        log(LogLevel::kWarning,
+            nameOf(from) + " answers again, after " +
+                std::to_string(millisecondsOf(engine_.now() - other.silentSince)) + " ms");
+    }
     other.hasAnswered = true;
     other.silentSince = Time{0};
     other.entered = entered;
+}
+
+// True, and failed, when nothing is left here that the held verdict does not concern.
+bool Membership::settleHeld(Time now) {
+    if (!held_) return false;
+    const bool isOpen = doneBelow() < held_->below && !(active_.empty() && queued_.empty());
+    if (isOpen && now - held_->since < patienceOf(held_->verdict)) return false;
+    fail(held_->verdict);
+    return true;
 }
 
 Time Membership::nextDeadline() const {
@@ -139,9 +203,10 @@ Time Membership::nextDeadline() const {
     Time next = pointToPoint_.nextDeadline();
     for (const auto& execution : active_) next = std::min(next, execution->call().deadline);
     for (const auto& call : queued_) next = std::min(next, call->deadline);
-    if (!active_.empty()) next = std::min(next, checkedAt_ + probeEvery());
+    if (!isIdle()) next = std::min(next, checkedAt_ + probeEvery());
     if (!isIdle() && !departures_.empty())
         next = std::min(next, departures_.front().since + kHoldLoss);
+    if (held_) next = std::min(next, held_->since + patienceOf(held_->verdict));
     return std::max(next, nextLook);
 }
 

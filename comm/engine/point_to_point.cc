@@ -217,9 +217,11 @@ bool PointToPoint::progress(Time now) {
         }
         if (!isFailed && failOrphan(transfer, now)) return true;
         if (!transfer.isBack && !isFailed && now >= request.deadline) {
+            const bool isSilent = transfer.peer >= 0 && group_.isSilent(transfer.peer, now);
             group_.fail(
                 Status::timeout(title(request) + ": " + group_.nameOf(group_.me()) +
-                                " gave up on " + group_.nameOf(transfer.peer) + " after " +
+                                " gave up on " + group_.nameOf(transfer.peer) +
+                                (isSilent ? " which does not answer after " : " after ") +
                                 std::to_string(request.limit / std::chrono::milliseconds(1)) +
                                 " ms, " + std::to_string(transfer.moved) + " of " +
                                 std::to_string(request.bytes) + " bytes done"));
@@ -242,6 +244,17 @@ Time PointToPoint::nextDeadline() const {
         next = std::min({next, transfer->request->deadline, orphanedAt(*transfer)});
     }
     return next;
+}
+
+std::vector<Rank> PointToPoint::awaited() const {
+    std::vector<Rank> ranks;
+    for (const auto& transfer : transfers_) {
+        const bool isUnderWay = transfer->isPosted && !transfer->isBack;
+        if (isUnderWay && transfer->peer != group_.me()) ranks.push_back(transfer->peer);
+    }
+    std::sort(ranks.begin(), ranks.end());
+    ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+    return ranks;
 }
 
 void PointToPoint::fail(const Status& why) {

@@ -30,6 +30,8 @@ public:
     /// The first one under way and with whom, in words; there is one.
     std::string unfinished() const;
     Time nextDeadline() const;
+    /// The ranks that messages under way are to or from.
+    std::vector<Rank> awaited() const;
 
     /// Completes what has no message under way and marks the rest; messages come back by
     /// Endpoint::cancel.

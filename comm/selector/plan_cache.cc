@@ -102,6 +102,7 @@ Result<std::shared_ptr<const PreparedPlans>> PlanCache::make(const CallShape& sh
                            .add(prepared->window)
                            .add(countsDigest)
                            .value();
+    prepared->algorithm = static_cast<std::uint8_t>(entry - catalogue().data() + 1);
     const auto& mappings = entry->mappings;
     const bool hasDirect =
         std::find(mappings.begin(), mappings.end(), Mapping::kAll) != mappings.end();

@@ -181,7 +181,7 @@ TEST(UserReduction, OfOtherNamesIsAMismatch) {
                 isthmusAllReduce(&value, &value, 1, isthmusUint64, op, comm, nullptr, nullptr),
                 isthmusMismatch);
             EXPECT_THAT(lastError(), HasSubstr("all_reduce u64 x 1 user operation"));
-            EXPECT_THAT(lastError(), HasSubstr("user operation: do options differ"));
+            EXPECT_THAT(lastError(), HasSubstr("the names of the user operations"));
         });
     }
 }

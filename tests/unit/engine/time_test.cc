@@ -106,6 +106,73 @@ TEST_P(Deadline, ThatIsNotReachedDoesNoHarm) {
     }
 }
 
+// HANG-03, https://github.com/xorbitsai/xoscar/pull/200: what the kernel of a stopped process
+// answers proves nothing, so its engine must.
+class Unresponsive : public Deadline {
+protected:
+    static std::string logOf(const std::function<void()>& act) {
+        testing::internal::CaptureStderr();
+        act();
+        return testing::internal::GetCapturedStderr();
+    }
+};
+
+INSTANTIATE_TEST_SUITE_P(Layouts, Unresponsive,
+                         testing::Values(std::vector<int>{0, 0, 0}, std::vector<int>{0, 1, 2}),
+                         [](const auto& test) {
+                             return test.param.back() == 0 ? "Inproc" : "Sim";
+                         });
+
+TEST_P(Unresponsive, RankIsNamedOnceWithinTwoSecondsAndWhenItAnswersAgain) {
+    EngineJob job(GetParam());
+    std::vector<std::vector<float>> buffers(3, std::vector<float>(100, 1));
+    std::vector<std::shared_ptr<Work>> works;
+    job.stop(2);
+    for (Rank rank = 0; rank < 3; ++rank) {
+        works.push_back(job.start(rank, sumOf(buffers[rank]), {algorithm()}, seconds(20)));
+    }
+    const auto never = [] { return false; };
+    EXPECT_EQ(logOf([&] { job.runFor(never, milliseconds(990)); }), "");
+    const std::string soon = logOf([&] { job.runFor(never, milliseconds(1010)); });
+    EXPECT_THAT(soon, AllOf(HasSubstr("WARNING"), HasSubstr("rank 2 (place 2) is unresponsive"),
+                            HasSubstr("all_reduce #0 on \"dp\""), Not(HasSubstr("rank 0 (")),
+                            Not(HasSubstr("rank 1 ("))));
+    EXPECT_EQ(logOf([&] { job.runFor(never, seconds(5)); }), "");
+    job.letGo(2);
+    const auto areDone = [&] { return works[0]->isDone() && works[1]->isDone(); };
+    EXPECT_THAT(logOf([&] { EXPECT_TRUE(job.runFor(areDone, seconds(1))); }),
+                HasSubstr("rank 2 (place 2) answers again, after "));
+    for (Rank rank = 0; rank < 3; ++rank) EXPECT_TRUE(isFilledWith(buffers[rank], 3)) << rank;
+    for (Rank rank = 0; rank < 3; ++rank) EXPECT_TRUE(job.group(rank).failure().ok());
+}
+
+TEST_P(Unresponsive, IsNoRankThatIsOnlyLate) {
+    EngineJob job(GetParam());
+    std::vector<float> buffer(100, 1);
+    job.start(0, sumOf(buffer), {algorithm()}, seconds(20));
+    EXPECT_EQ(logOf([&] { job.runFor([] { return false; }, seconds(10)); }), "");
+}
+
+TEST_P(Unresponsive, SourceOfAReceiveIsNamedToo) {
+    EngineJob job(GetParam());
+    std::vector<float> buffer(100, 1);
+    job.stop(2);
+    auto request = std::make_unique<PointToPointRequest>();
+    request->peer = 2;
+    request->buffer = reinterpret_cast<std::byte*>(buffer.data());
+    request->bytes = buffer.size() * sizeof(float);
+    request->limit = seconds(3);
+    request->deadline = job.now() + seconds(3);
+    request->work = std::make_shared<Work>();
+    const auto work = request->work;
+    job.engine(0).withToken([&] { job.group(0).pointToPoint().submit(std::move(request)); });
+    EXPECT_THAT(logOf([&] { job.runFor([] { return false; }, milliseconds(2000)); }),
+                HasSubstr("rank 2 (place 2) is unresponsive"));
+    ASSERT_TRUE(job.runFor([&] { return work->isDone(); }, milliseconds(1010)));
+    EXPECT_THAT(work->status().what(),
+                HasSubstr("gave up on rank 2 (place 2) which does not answer after 3000 ms"));
+}
+
 class Abort : public Deadline {};
 
 INSTANTIATE_TEST_SUITE_P(Layouts, Abort,
@@ -161,6 +228,35 @@ TEST_P(Abort, WaitsForNobodyOnOtherNodesAndHalfASecondForAStoppedRankOfThisOne) 
     // A stopped rank of this node may still read the call's buffers (kStopPatience).
     const bool isOneNode = GetParam().back() == 0;
     EXPECT_EQ(job.now() - begin, isOneNode ? milliseconds(500) : milliseconds(0));
+}
+
+// What its teller has done its part in ends well; what it has not, does not.
+TEST_P(Abort, OfAnotherRankLeavesCallsAloneThatItHasDone) {
+    for (const std::uint64_t finished : {0, 1}) {
+        EngineJob job(GetParam());
+        std::vector<std::vector<float>> buffers(3, std::vector<float>(100, 1));
+        std::vector<std::shared_ptr<Work>> works;
+        for (Rank rank = 0; rank < 3; ++rank)
+            works.push_back(job.start(rank, sumOf(buffers[rank]), {algorithm()}));
+        job.engine(2).withToken(
+            [&] { job.group(2).told(0, Status::mismatch("of call 1"), finished); });
+        ASSERT_TRUE(job.runFor([&] { return works[2]->isDone(); }, seconds(1)));
+        EXPECT_EQ(works[2]->status().ok(), finished == 1);
+        EXPECT_EQ(isFilledWith(buffers[2], 3), finished == 1);
+        EXPECT_EQ(job.group(2).failure().what(), "of call 1");
+    }
+}
+
+TEST_P(Abort, OfAnotherRankIsNotHeldForLong) {
+    EngineJob job(GetParam());
+    std::vector<float> buffer(100, 1);
+    const auto work = job.start(2, sumOf(buffer), {algorithm()});
+    job.settle();
+    const Time begin = job.now();
+    job.engine(2).withToken([&] { job.group(2).told(0, Status::peerLost("gone"), 1); });
+    ASSERT_TRUE(job.runFor([&] { return !job.group(2).failure().ok(); }, seconds(1)));
+    EXPECT_LE(job.now() - begin, milliseconds(20) + kLook);
+    EXPECT_GE(job.now() - begin, milliseconds(20));
 }
 
 TEST(Abort, TheFirstCauseWins) {
