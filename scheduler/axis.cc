@@ -9,9 +9,10 @@ std::string_view nameOf(Axis axis) {
 }
 
 Result<Axis> axisNamed(std::string_view name) {
+    constexpr std::array<std::string_view, kAxes.size()> kShort = {"tp", "cp", "ep", "dp", "pp"};
     std::string known;
     for (const Axis axis : kAxes) {
-        if (nameOf(axis) == name) return axis;
+        if (nameOf(axis) == name || kShort[static_cast<std::size_t>(axis)] == name) return axis;
         known.append(known.empty() ? "" : ", ").append(nameOf(axis));
     }
     return Status::invalidArgument("unknown axis \"" + std::string(name) + "\"; known: " + known);

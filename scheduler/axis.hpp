@@ -42,6 +42,7 @@ using Degrees = PerAxis<int>;
 using AxisBytes = PerAxis<std::int64_t>;
 
 std::string_view nameOf(Axis axis);
+/// Also by the two letters that Megatron uses: tp, cp, ep, dp, pp.
 Result<Axis> axisNamed(std::string_view name);
 
 /// The product of the degrees.

@@ -143,6 +143,16 @@ void readLevels(const Field& root, Cluster& cluster) {
                           ": the outermost first, the last inside a node");
 }
 
+/// Whether "so many devices" says all there is.
+bool areAlike(const std::vector<Device>& devices) {
+    for (std::size_t at = 0; at < devices.size(); ++at) {
+        Device expected = devices.front();
+        expected.index = static_cast<int>(at);
+        if (devices[at] != expected) return false;
+    }
+    return true;
+}
+
 Json jsonOf(const Node& node) {
     Json json = {{"name", node.name}, {"devices", Json::array()}, {"cards", Json::array()}};
     if (!node.at.empty()) json["at"] = node.at;
@@ -150,6 +160,11 @@ Json jsonOf(const Node& node) {
         json["devices"].push_back({{"index", device.index},
                                    {"flops_per_second", device.flopsPerSecond},
                                    {"memory_bytes", device.memoryBytes}});
+    }
+    if (areAlike(node.devices)) {
+        json["devices"] = node.devices.size();
+        json["flops_per_second"] = node.devices.front().flopsPerSecond;
+        json["memory_bytes"] = node.devices.front().memoryBytes;
     }
     for (const Card& card : node.cards) {
         json["cards"].push_back(

@@ -22,6 +22,17 @@ enum class PipeShare {
     kMean,      ///< 2 / l - 2 / k: all nodes together, each piece but for the ends of its chain
 };
 
+/// log l; most that are asked for are of small numbers, again and again.
+Real logOf(int l) {
+    static const std::vector<Real> known = [] {
+        std::vector<Real> logs(1025);
+        for (std::size_t at = 1; at < logs.size(); ++at) logs[at] = std::log(static_cast<Real>(at));
+        return logs;
+    }();
+    const auto at = static_cast<std::size_t>(l);
+    return at < known.size() ? known[at] : std::log(static_cast<Real>(l));
+}
+
 struct Piece {
     Real length;  ///< of the budget of logs
     Real slope;   ///< falls by this for each unit
@@ -51,7 +62,7 @@ std::vector<Piece> hullOf(Axis axis, Real weight, int k, int most, PipeShare pip
     };
     std::vector<Point> hull;
     for (int l = 1; l <= most; ++l) {
-        const Point next{std::log(l), weight * shareOf(axis, l, k, pipe)};
+        const Point next{logOf(l), weight * shareOf(axis, l, k, pipe)};
         while (hull.size() >= 2) {
             const Point& last = hull.back();
             const Point& before = hull[hull.size() - 2];
@@ -86,7 +97,7 @@ Real leastOf(const Shape& shape, const Weights& weights, int size, PipeShare pip
     }
     std::sort(pieces.begin(), pieces.end(),
               [](const Piece& one, const Piece& other) { return one.slope > other.slope; });
-    Real budget = std::log(size);
+    Real budget = logOf(size);
     for (const Piece& piece : pieces) {
         const Real taken = std::min(budget, piece.length);
         alone -= taken * piece.slope;

@@ -27,6 +27,11 @@ public:
 private:
     bool isSpent() const { return seating_.work() >= limit_ || stopped_; }
     bool isGoodEnough() const { return seating_.cost() <= enough_; }
+    /// Looks whether somebody wants it to end.
+    void look() {
+        watch_.tell("local search", seating_.work());
+        stopped_ = stopped_ || watch_.stops();
+    }
     void descend();
     bool cheapen(int node);
     bool cheapenByRanks(int node);
@@ -65,7 +70,7 @@ bool Improver::cheapenByRanks(int node) {
                 bestOther = other;
             }
         }
-        if (watch_.stops()) stopped_ = true;
+        look();
         if (isSpent()) break;
     }
     if (bestOne < 0) return false;
@@ -120,7 +125,7 @@ bool Improver::cheapenByBlocks(int node) {
         for (const int rank : here) {
             if (blockOf(rank, axes).front() != rank) continue;
             if (tryBlocks(node, rank, axes)) return true;
-            if (watch_.stops()) stopped_ = true;
+            look();
             if (isSpent()) return false;
         }
     }
@@ -165,8 +170,7 @@ void Improver::run() {
         const std::vector<int> seats = seating_.nodeOfRank();
         shake();
         descend();
-        watch_.tell("local search", seating_.work());
-        if (watch_.stops()) stopped_ = true;
+        look();
         if (seating_.cost() < best) continue;
         // Back, by swaps: whoever sits on a wrong seat changes with one who should be there.
         for (int rank = 0; rank < seating_.shape().ranks(); ++rank) {

@@ -116,10 +116,13 @@ Status searchChoices(const Question& question, std::vector<Choice>& choices, Sea
     // A choice whose quick look was poor may still win; a few are tried beyond those wanted.
     constexpr std::size_t kMore = 8;
     const auto wanted = static_cast<std::size_t>(question.keep);
-    for (std::size_t at = 0; at < choices.size() && at < wanted + kMore; ++at) {
+    std::size_t tried = 0;
+    for (std::size_t at = 0; at < choices.size() && tried < wanted + kMore; ++at) {
         Choice& choice = choices[at];
-        if (at >= wanted && choice.bound >= answer.best[wanted - 1].cost.most) continue;
-        if (at >= wanted && watch.stops()) break;
+        const bool isMore = answer.best.size() == wanted;
+        if (isMore && choice.bound >= answer.best[wanted - 1].cost.most) continue;
+        if (isMore && watch.stops()) break;
+        ++tried;
         Result<Candidate> found = searchAt(question.cluster, choice.degrees, choice.bytes,
                                            choice.start.empty() ? nullptr : &choice.start, watch);
         if (!found.ok()) return found.status();
@@ -134,11 +137,13 @@ Status searchChoices(const Question& question, std::vector<Choice>& choices, Sea
 }
 
 /// The bound over all degrees: those that were searched know more.
-void boundAll(const std::vector<Choice>& choices, SearchAnswer& answer) {
+void boundAll(const std::vector<Choice>& choices, bool areFixed, SearchAnswer& answer) {
     answer.lowerBound = answer.best.front().cost.most;
     for (const Choice& choice : choices) {
         answer.lowerBound = std::min(answer.lowerBound, choice.bound);
     }
+    // Degrees that an interrupted search has not met may be better.
+    if (!answer.isComplete && !areFixed) answer.lowerBound = 0;
     answer.isOptimal = answer.isComplete && answer.lowerBound == answer.best.front().cost.most;
 }
 
@@ -163,7 +168,7 @@ Result<SearchAnswer> search(const Question& question, const Watch& watch) {
     }
     answer.degreesTried = choices->size();
     ISTHMUS_TRY(searchChoices(question, *choices, answer, watch));
-    boundAll(*choices, answer);
+    boundAll(*choices, isFixed, answer);
     answer.isComplete = answer.isComplete && !watch.stops();
     return answer;
 }

@@ -17,13 +17,13 @@ namespace {
 constexpr Effort kFirstEffort = {.work = 10'000'000, .shakes = 0};
 constexpr Effort kSecondEffort = {.work = 60'000'000, .shakes = 300};
 constexpr std::size_t kStarts = 3;
-// Above it every order costs more than what local search could do in the same time; regular trees
-// have their matrices, which hold all orders that divide.
-constexpr int kMostForEveryOrder = 16'384;
+// Above it every order takes a tenth of a second; regular trees have their matrices, which hold all
+// orders that divide.
+constexpr int kMostForEveryOrder = 4'096;
 constexpr int kMostForLocalSearch = 8'192;
-// Partial nodes: 0.2 us each.
+// Partial nodes: 0.5 us each.
 constexpr std::uint64_t kFirstLimit = 1'000'000;
-constexpr std::uint64_t kSecondLimit = 10'000'000;
+constexpr std::uint64_t kSecondLimit = 6'000'000;
 
 struct Start {
     NodeCost units;
@@ -44,9 +44,7 @@ public:
     void improveStarts();
     void improveBest();
     void prove(std::uint64_t limit);
-    void orderRacks() {
-        best_.nodeOfRank = arrangeRacks(cluster_, shape_, weights_, best_.nodeOfRank);
-    }
+    void orderRacks();
     void answer(Candidate& candidate) const;
 
 private:
@@ -65,6 +63,7 @@ private:
     std::string method_ = "fixed order or packed blocks";
     int items_ = 0;
     bool isExhausted_ = false;
+    bool isMatrix_ = false;  ///< the best is the matrix that the search began with
 };
 
 NodeCost unitsOf(const Shape& shape, const Weights& weights, const std::vector<int>& nodeOfRank,
@@ -100,9 +99,9 @@ void Solver::begin(const std::vector<int>* start) {
             offer(packBlocks(shape_, order.fastestFirst, sizes_));
         }
     }
-    if (start != nullptr) method_ = "every level matrix";
-    if (start != nullptr && starts_.front().nodeOfRank != *start) method_ = "fixed order";
     best_ = starts_.front();
+    isMatrix_ = start != nullptr && best_.nodeOfRank == *start;
+    if (isMatrix_) method_ = "every level matrix";
 }
 
 void Solver::improveStarts() {
@@ -124,6 +123,7 @@ void Solver::improveFrom(const std::vector<int>& nodeOfRank, const Effort& effor
     if (seating.cost() >= best_.units) return;
     best_ = {seating.cost(), seating.nodeOfRank()};
     method_ = "local search";
+    isMatrix_ = false;
 }
 
 void Solver::prove(std::uint64_t limit) {
@@ -136,6 +136,13 @@ void Solver::prove(std::uint64_t limit) {
     best_.units = unitsOf(shape_, weights_, *exact.nodeOfRank, static_cast<int>(sizes_.size()));
     best_.nodeOfRank = std::move(*exact.nodeOfRank);
     method_ = "branch and bound";
+    isMatrix_ = false;
+}
+
+/// A matrix has its racks in order already.
+void Solver::orderRacks() {
+    if (isMatrix_) return;
+    best_.nodeOfRank = arrangeRacks(cluster_, shape_, weights_, std::move(best_.nodeOfRank));
 }
 
 void Solver::answer(Candidate& candidate) const {

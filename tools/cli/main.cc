@@ -52,6 +52,7 @@ int run(int argc, char** argv) {
     addExplain(app, chosen);
     addBench(app, chosen);
     addTune(app, chosen);
+    addPlace(app, chosen);
 
     const int parsed = parse(app, line.ours);
     const int result = chosen ? chosen() : parsed;

@@ -21,6 +21,7 @@ void addRun(CLI::App& app, Action& chosen, const CommandLine& line);
 void addCluster(CLI::App& app, Action& chosen, const CommandLine& line);
 void addBench(CLI::App& app, Action& chosen);
 void addExplain(CLI::App& app, Action& chosen);
+void addPlace(CLI::App& app, Action& chosen);
 void addTune(CLI::App& app, Action& chosen);
 
 }  // namespace isthmus::cli

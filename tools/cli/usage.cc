@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <string_view>
+#include <utility>
 
 #include "comm/base/knobs.hpp"
 
@@ -54,11 +55,16 @@ std::string suggestion(const std::string& word, const std::vector<std::string>& 
 
 std::string explainUnknown(const CLI::App& app, const std::vector<std::string>& arguments) {
     const CLI::App* current = &app;
+    bool isValue = false;  // of the option before it
     for (const std::string& word : arguments) {
         if (word == "--") return {};
+        if (std::exchange(isValue, false)) continue;
         const bool isNumber = isOptionLike(word) && word[1] >= '0' && word[1] <= '9';
         if (isOptionLike(word) && !isNumber) {
-            if (current->get_option_no_throw(optionOf(word)) == nullptr) {
+            const CLI::Option* option = current->get_option_no_throw(optionOf(word));
+            isValue =
+                option != nullptr && option->get_items_expected_min() > 0 && word == optionOf(word);
+            if (option == nullptr) {
                 return fmt::format("unknown option {} of {}{}", word, current->get_name(),
                                    suggestion(optionOf(word), optionNames(*current)));
             }

@@ -1,0 +1,185 @@
+#include "tools/cli/place_options.hpp"
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+
+#include "comm/base/knobs.hpp"
+#include "tools/cli/place_model.hpp"
+#include "tools/cluster/rate.hpp"
+
+namespace isthmus::cli {
+
+using scheduler::Axis;
+using scheduler::AxisBytes;
+using scheduler::Cluster;
+using scheduler::Degrees;
+using scheduler::kAxes;
+using scheduler::PerAxis;
+
+void addPlaceOptions(CLI::App& app, PlaceOptions& options) {
+    app.add_option("--axes", options.axes,
+                   "degrees: tensor=2,data=2,pipe=2 (tensor, context, expert, data, pipe; also tp, "
+                   "cp, ep, dp, pp); an axis without a number is free");
+    CLI::Option* bytes = app.add_option(
+        "--bytes", options.bytes,
+        "what one rank sends a step on each axis: tensor=3200,data=800,pipe=200; round a "
+        "flat ring of its group, for pipe to each neighbour, for expert in all to the "
+        "others; 25M is 25 x 2^20");
+    CLI::Option* model = app.add_option("--model", options.model,
+                                        "a file of isthmus_model, or gpt-13b: it says the bytes");
+    model->excludes(bytes);
+    app.add_option("--job", options.job, "a file of isthmus_job: batch, precision, ZeRO, ...")
+        ->needs(model);
+    CLI::Option* nodes = app.add_option("--nodes", options.nodes,
+                                        "4x8 (4 nodes of 8), 3+3+2, 2x4+1, 8x16x128 (8 racks of 16 "
+                                        "nodes of 128)");
+    app.add_option("--topology", options.topology, "a file of isthmus_topology instead")
+        ->excludes(nodes);
+    app.add_option("--rate", options.rate, "card of each node of --nodes: 100gbit");
+    app.add_option("--top-k", options.topK, "how many choices of free degrees are answered")
+        ->check(CLI::Range(1, 1000));
+    app.add_flag("--spare", options.mayLeaveSpare, "devices may be left over");
+    app.add_flag("--json", options.isJson, "print JSON");
+}
+
+Result<PerAxis<std::optional<std::int64_t>>> axisList(const std::string& text, const char* option,
+                                                      bool mayBeFree) {
+    PerAxis<std::optional<std::int64_t>> values;
+    for (std::size_t begin = 0; begin <= text.size();) {
+        const std::size_t end = std::min(text.find(',', begin), text.size());
+        const std::string entry = text.substr(begin, end - begin);
+        begin = end + 1;
+        const std::size_t equals = entry.find('=');
+        const Result<Axis> axis = scheduler::axisNamed(entry.substr(0, equals));
+        if (!axis.ok()) return axis.status().within(option);
+        if (values[*axis]) {
+            return Status::invalidArgument(
+                fmt::format("{}: {} is there twice", option, nameOf(*axis)));
+        }
+        if (equals == entry.npos) {
+            if (!mayBeFree) {
+                return Status::invalidArgument(
+                    fmt::format("{}: {} has no number", option, nameOf(*axis)));
+            }
+            values[*axis] = 0;
+            continue;
+        }
+        const Result<std::int64_t> value = parseBytes(entry.substr(equals + 1));
+        if (!value.ok()) {
+            return value.status().within(fmt::format("{}: {}", option, nameOf(*axis)));
+        }
+        if (mayBeFree && *value < 1) {
+            return Status::invalidArgument(
+                fmt::format("{}: {} of {} ways; leave the number out for a free one", option,
+                            nameOf(*axis), *value));
+        }
+        values[*axis] = *value;
+    }
+    return values;
+}
+
+Result<Cluster> clusterOf(const PlaceOptions& options) {
+    if (!options.topology.empty()) {
+        if (!options.rate.empty()) {
+            return Status::invalidArgument("--rate: the file of --topology says it");
+        }
+        return scheduler::clusterFromFile(options.topology);
+    }
+    if (options.nodes.empty()) {
+        return Status::invalidArgument("--nodes or --topology is wanted");
+    }
+    const Result<cluster::Rate> rate =
+        cluster::Rate::parse(options.rate.empty() ? "none" : options.rate);
+    if (!rate.ok()) return rate.status();
+    return scheduler::clusterOf(options.nodes, static_cast<double>(rate->bitsPerSecond));
+}
+
+namespace {
+
+using AxisList = PerAxis<std::optional<std::int64_t>>;
+
+/// Degrees that were given or left free; axes that nobody spoke of are not split.
+Status readAxes(const AxisList& axes, PlaceQuestion& asked) {
+    for (const Axis axis : kAxes) {
+        asked.isNamed[axis] = axes[axis].has_value();
+        const std::int64_t degree = axes[axis].value_or(1);
+        if (degree > scheduler::kMostRanks) {
+            return Status::invalidArgument(fmt::format("--axes: {} is {}, more than {} ranks",
+                                                       nameOf(axis), degree,
+                                                       scheduler::kMostRanks));
+        }
+        asked.question.wanted[axis] = static_cast<int>(degree);
+    }
+    return {};
+}
+
+Status readBytes(const PlaceOptions& options, const AxisList& axes, PlaceQuestion& asked) {
+    const Result<AxisList> bytes = axisList(options.bytes, "--bytes", false);
+    if (!bytes.ok()) return bytes.status();
+    AxisBytes sent;
+    for (const Axis axis : kAxes) {
+        const bool isSaid = (*bytes)[axis].has_value();
+        if (isSaid && !axes[axis]) {
+            return Status::invalidArgument(
+                fmt::format("--bytes: {} is no axis of --axes", nameOf(axis)));
+        }
+        if (asked.question.wanted[axis] != 1 && !isSaid) {
+            return Status::invalidArgument(fmt::format("--bytes says nothing of {}", nameOf(axis)));
+        }
+        sent[axis] = (*bytes)[axis].value_or(0);
+    }
+    asked.question.volumes = [sent](const Degrees&) { return std::optional<AxisBytes>(sent); };
+    return {};
+}
+
+/// A model's axes are free unless its job or the command line fixes them.
+Status readModel(const PlaceOptions& options, PlaceQuestion& asked) {
+    Result<ModelAndJob> what = modelAndJobOf(options.model, options.job);
+    if (!what.ok()) return what.status();
+    bool isFixed = true;
+    for (const Axis axis : kAxes) {
+        int& wanted = asked.question.wanted[axis];
+        const int fixed = what->job.fixed[axis];
+        if (options.axes.empty()) wanted = fixed;
+        if (fixed != 0 && wanted != 0 && wanted != fixed) {
+            return Status::invalidArgument(fmt::format("--axes: {} is {}, the job fixes it at {}",
+                                                       nameOf(axis), wanted, fixed));
+        }
+        if (wanted == 0) wanted = fixed;
+        asked.isNamed[axis] = asked.isNamed[axis] || wanted != 1;
+        isFixed = isFixed && wanted != 0;
+    }
+    if (isFixed) ISTHMUS_TRY(whyNot(*what, asked.question.wanted));
+    asked.question.volumes = volumesOfModel(std::move(*what));
+    return {};
+}
+
+}  // namespace
+
+Result<PlaceQuestion> placeQuestionOf(const PlaceOptions& options) {
+    const bool hasModel = !options.model.empty();
+    if (options.axes.empty() && !hasModel) {
+        return Status::invalidArgument("--axes is wanted: tensor=2,data=2");
+    }
+    if (options.bytes.empty() && !hasModel) {
+        return Status::invalidArgument("--bytes or --model is wanted: tensor=3200,data=800");
+    }
+    PlaceQuestion asked;
+    AxisList axes;
+    if (!options.axes.empty()) {
+        const Result<AxisList> list = axisList(options.axes, "--axes", true);
+        if (!list.ok()) return list.status();
+        axes = *list;
+    }
+    ISTHMUS_TRY(readAxes(axes, asked));
+    ISTHMUS_TRY(hasModel ? readModel(options, asked) : readBytes(options, axes, asked));
+    Result<Cluster> cluster = clusterOf(options);
+    if (!cluster.ok()) return cluster.status();
+    asked.mayLeaveSpare = options.mayLeaveSpare;
+    asked.question.keep = options.topK;
+    asked.question.cluster = std::move(*cluster);
+    return asked;
+}
+
+}  // namespace isthmus::cli
