@@ -37,6 +37,7 @@ TEST(Output, ThatFindsNoRoomIsAnErrorOfEverySubcommand) {
         std::string(kBench) + "--format json",
         "bench all_reduce -b 8 -e 8 -n 1",
         "tune all_reduce --ranks 2 -e 8",
+        "place --axes data=2 --bytes data=1 --nodes 2x1",
     };
     for (const std::string& command : commands) {
         const Ended ended = shell(command + " > /dev/full");

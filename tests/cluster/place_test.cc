@@ -69,6 +69,31 @@ TEST(Place, FreeDegreesTakeWhatCostsLeast) {
     EXPECT_EQ(answer["optimal"], true);
 }
 
+// scheduler.md 1.1: the announced setting; 8.05 GB leave the hosts in the middle of the pipe.
+TEST(Place, AModelSaysTheBytes) {
+    const Ended ended = place(
+        {"--model", "gpt-13b", "--axes", "tensor=4,data=2,pipe=4", "--nodes", "4x8", "--json"});
+    ASSERT_EQ(ended.exitCode, 0) << ended.error;
+    const json answer = json::parse(ended.output);
+    EXPECT_EQ(answer["max_node_egress"], 8'053'063'680);
+    EXPECT_EQ(answer["optimal"], true);
+}
+
+// 16 bytes a parameter, 12.8 G of them (scheduler.md 4.3): what does not fit is left out or
+// refused.
+TEST(Place, MemoryLimitsTheDegrees) {
+    const Ended refused =
+        place({"--model", "gpt-13b", "--axes", "data=32", "--nodes", "4x8", "--memory", "30G"});
+    EXPECT_EQ(refused.exitCode, 2);
+    EXPECT_THAT(refused.error, HasSubstr("the largest part is optimizer"));
+    const Ended free = place({"--model", "gpt-13b", "--axes", "tensor,data,pipe", "--nodes", "4x8",
+                              "--memory", "30G", "--json"});
+    ASSERT_EQ(free.exitCode, 0) << free.error;
+    const json degrees = json::parse(free.output)["degrees"];
+    const auto parts = degrees["tensor"].get<double>() * degrees["pipe"].get<double>();
+    EXPECT_LE(16 * 12.8e9 / parts, 30.0 * (1 << 30));
+}
+
 TEST(Place, RefusesWhatCannotBe) {
     struct Row {
         std::vector<std::string> words;

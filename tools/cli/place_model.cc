@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "scheduler/json/field.hpp"
+#include "scheduler/memory/fit.hpp"
 #include "scheduler/model/generate.hpp"
 #include "scheduler/model/job_json.hpp"
 #include "scheduler/model/model_json.hpp"
@@ -36,11 +37,23 @@ scheduler::Job announcedJob() {
     return job;
 }
 
+scheduler::StageCut cutOf(const ModelAndJob& what, const Degrees& degrees) {
+    return scheduler::evenCut(degrees[Axis::kPipe], what.job.virtualStages,
+                              static_cast<int>(what.model.layers.size()));
+}
+
 Result<AxisVolumes> volumesAt(const ModelAndJob& what, const Degrees& degrees) {
     ISTHMUS_TRY(scheduler::checkDegrees(what.model, what.job, degrees));
-    return scheduler::volumesOf(what.model, what.job, degrees,
-                                scheduler::evenCut(degrees[Axis::kPipe], what.job.virtualStages,
-                                                   static_cast<int>(what.model.layers.size())));
+    return scheduler::volumesOf(what.model, what.job, degrees, cutOf(what, degrees));
+}
+
+bool fits(const ModelAndJob& what, std::int64_t deviceBytes, const Degrees& degrees) {
+    if (deviceBytes == 0) return true;
+    const auto stages = scheduler::memoryOf(what.model, what.job, degrees, cutOf(what, degrees));
+    return stages.ok() &&
+           std::all_of(stages->begin(), stages->end(), [&](const scheduler::StageMemory& stage) {
+               return stage.total() <= deviceBytes;
+           });
 }
 
 }  // namespace
@@ -71,23 +84,30 @@ Result<ModelAndJob> modelAndJobOf(const std::string& model, const std::string& j
     return what;
 }
 
-scheduler::VolumesOf volumesOfModel(ModelAndJob what) {
-    return [what = std::move(what)](const Degrees& degrees) -> std::optional<AxisBytes> {
-        const Result<AxisVolumes> volumes = volumesAt(what, degrees);
-        if (!volumes.ok()) return std::nullopt;
-        AxisBytes most;
-        for (int stage = 0; stage < degrees[Axis::kPipe]; ++stage) {
-            const AxisBytes bytes = volumes->bytesOfAxes(stage);
-            for (const Axis axis : scheduler::kAxes) {
-                most[axis] = std::max(most[axis], degrees[axis] > 1 ? bytes[axis] : 0);
+scheduler::VolumesOf volumesOfModel(ModelAndJob what, std::int64_t deviceBytes) {
+    return
+        [what = std::move(what), deviceBytes](const Degrees& degrees) -> std::optional<AxisBytes> {
+            const Result<AxisVolumes> volumes = volumesAt(what, degrees);
+            if (!volumes.ok() || !fits(what, deviceBytes, degrees)) return std::nullopt;
+            AxisBytes most;
+            for (int stage = 0; stage < degrees[Axis::kPipe]; ++stage) {
+                const AxisBytes bytes = volumes->bytesOfAxes(stage);
+                for (const Axis axis : scheduler::kAxes) {
+                    most[axis] = std::max(most[axis], degrees[axis] > 1 ? bytes[axis] : 0);
+                }
             }
-        }
-        return most;
-    };
+            return most;
+        };
 }
 
-Status whyNot(const ModelAndJob& what, const Degrees& degrees) {
-    return volumesAt(what, degrees).status();
+Status whyNot(const ModelAndJob& what, std::int64_t deviceBytes, const Degrees& degrees) {
+    const Result<AxisVolumes> volumes = volumesAt(what, degrees);
+    if (!volumes.ok()) return volumes.status();
+    if (fits(what, deviceBytes, degrees)) return {};
+    const Result<scheduler::FitAnswer> fit = scheduler::fitModel(
+        what.model, what.job, degrees, cutOf(what, degrees),
+        std::vector<std::int64_t>(static_cast<std::size_t>(degrees[Axis::kPipe]), deviceBytes));
+    return fit.ok() ? Status::unsupported(fit->text()) : fit.status();
 }
 
 }  // namespace isthmus::cli

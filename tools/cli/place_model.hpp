@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "scheduler/model/job.hpp"
@@ -19,10 +20,11 @@ struct ModelAndJob {
 Result<ModelAndJob> modelAndJobOf(const std::string& model, const std::string& job);
 
 /// What the stage that sends most sends on each axis, layers cut evenly; nothing for degrees that
-/// do not divide what they must.
-scheduler::VolumesOf volumesOfModel(ModelAndJob what);
+/// do not divide what they must, or that need more than `deviceBytes` of a device (0: unknown).
+scheduler::VolumesOf volumesOfModel(ModelAndJob what, std::int64_t deviceBytes);
 
-/// Why these degrees are not possible; success when they are.
-Status whyNot(const ModelAndJob& what, const scheduler::Degrees& degrees);
+/// Why these degrees are not possible; success when they are. kUnsupported: memory, with the
+/// largest part and the cheapest change that would fit.
+Status whyNot(const ModelAndJob& what, std::int64_t deviceBytes, const scheduler::Degrees& degrees);
 
 }  // namespace isthmus::cli

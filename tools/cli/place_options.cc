@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <limits>
 
 #include "comm/base/knobs.hpp"
 #include "tools/cli/place_model.hpp"
@@ -37,6 +39,9 @@ void addPlaceOptions(CLI::App& app, PlaceOptions& options) {
     app.add_option("--topology", options.topology, "a file of isthmus_topology instead")
         ->excludes(nodes);
     app.add_option("--rate", options.rate, "card of each node of --nodes: 100gbit");
+    app.add_option("--memory", options.memory,
+                   "of each device of --nodes, for the job alone: 30G; degrees that need more are "
+                   "left out");
     app.add_option("--top-k", options.topK, "how many choices of free degrees are answered")
         ->check(CLI::Range(1, 1000));
     app.add_flag("--spare", options.mayLeaveSpare, "devices may be left over");
@@ -81,8 +86,8 @@ Result<PerAxis<std::optional<std::int64_t>>> axisList(const std::string& text, c
 
 Result<Cluster> clusterOf(const PlaceOptions& options) {
     if (!options.topology.empty()) {
-        if (!options.rate.empty()) {
-            return Status::invalidArgument("--rate: the file of --topology says it");
+        if (!options.rate.empty() || !options.memory.empty()) {
+            return Status::invalidArgument("--rate, --memory: the file of --topology says it");
         }
         return scheduler::clusterFromFile(options.topology);
     }
@@ -92,7 +97,15 @@ Result<Cluster> clusterOf(const PlaceOptions& options) {
     const Result<cluster::Rate> rate =
         cluster::Rate::parse(options.rate.empty() ? "none" : options.rate);
     if (!rate.ok()) return rate.status();
-    return scheduler::clusterOf(options.nodes, static_cast<double>(rate->bitsPerSecond));
+    Result<Cluster> cluster =
+        scheduler::clusterOf(options.nodes, static_cast<double>(rate->bitsPerSecond));
+    if (!cluster.ok() || options.memory.empty()) return cluster;
+    const Result<std::int64_t> memory = parseBytes(options.memory);
+    if (!memory.ok()) return memory.status().within("--memory");
+    for (scheduler::Node& node : cluster->nodes) {
+        for (scheduler::Device& device : node.devices) device.memoryBytes = *memory;
+    }
+    return cluster;
 }
 
 namespace {
@@ -133,6 +146,17 @@ Status readBytes(const PlaceOptions& options, const AxisList& axes, PlaceQuestio
     return {};
 }
 
+/// Of the device that has least; 0 when one does not say.
+std::int64_t leastMemory(const Cluster& cluster) {
+    std::int64_t least = std::numeric_limits<std::int64_t>::max();
+    for (const scheduler::Node& node : cluster.nodes) {
+        for (const scheduler::Device& device : node.devices) {
+            least = std::min(least, device.memoryBytes);
+        }
+    }
+    return least;
+}
+
 /// A model's axes are free unless its job or the command line fixes them.
 Status readModel(const PlaceOptions& options, PlaceQuestion& asked) {
     Result<ModelAndJob> what = modelAndJobOf(options.model, options.job);
@@ -150,8 +174,9 @@ Status readModel(const PlaceOptions& options, PlaceQuestion& asked) {
         asked.isNamed[axis] = asked.isNamed[axis] || wanted != 1;
         isFixed = isFixed && wanted != 0;
     }
-    if (isFixed) ISTHMUS_TRY(whyNot(*what, asked.question.wanted));
-    asked.question.volumes = volumesOfModel(std::move(*what));
+    const std::int64_t memory = leastMemory(asked.question.cluster);
+    if (isFixed) ISTHMUS_TRY(whyNot(*what, memory, asked.question.wanted));
+    asked.question.volumes = volumesOfModel(std::move(*what), memory);
     return {};
 }
 
@@ -173,12 +198,12 @@ Result<PlaceQuestion> placeQuestionOf(const PlaceOptions& options) {
         axes = *list;
     }
     ISTHMUS_TRY(readAxes(axes, asked));
-    ISTHMUS_TRY(hasModel ? readModel(options, asked) : readBytes(options, axes, asked));
     Result<Cluster> cluster = clusterOf(options);
     if (!cluster.ok()) return cluster.status();
     asked.mayLeaveSpare = options.mayLeaveSpare;
     asked.question.keep = options.topK;
     asked.question.cluster = std::move(*cluster);
+    ISTHMUS_TRY(hasModel ? readModel(options, asked) : readBytes(options, axes, asked));
     return asked;
 }
 

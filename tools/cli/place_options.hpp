@@ -22,6 +22,7 @@ struct PlaceOptions {
     std::string nodes;     ///< short form
     std::string topology;  ///< file
     std::string rate;
+    std::string memory;  ///< of a device, with nodes
     int topK = 1;
     bool mayLeaveSpare = false;
     bool isJson = false;
