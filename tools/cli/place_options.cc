@@ -72,7 +72,8 @@ Result<PerAxis<std::optional<std::int64_t>>> axisList(const std::string& text, c
         }
         const Result<std::int64_t> value = parseBytes(entry.substr(equals + 1));
         if (!value.ok()) {
-            return value.status().within(fmt::format("{}: {}", option, nameOf(*axis)));
+            return Status::invalidArgument(
+                fmt::format("{}: {}: {}", option, nameOf(*axis), value.status().what()));
         }
         if (mayBeFree && *value < 1) {
             return Status::invalidArgument(
@@ -101,7 +102,7 @@ Result<Cluster> clusterOf(const PlaceOptions& options) {
         scheduler::clusterOf(options.nodes, static_cast<double>(rate->bitsPerSecond));
     if (!cluster.ok() || options.memory.empty()) return cluster;
     const Result<std::int64_t> memory = parseBytes(options.memory);
-    if (!memory.ok()) return memory.status().within("--memory");
+    if (!memory.ok()) return Status::invalidArgument("--memory: " + memory.status().what());
     for (scheduler::Node& node : cluster->nodes) {
         for (scheduler::Device& device : node.devices) device.memoryBytes = *memory;
     }
