@@ -118,6 +118,17 @@ std::vector<double> pacesBetween(const ChainProblem& problem, const ChainCosts& 
     return paces;
 }
 
+/// How many paces to try: some hundred million steps of the inner program are a second. A stage of
+/// twice the least pace has about twice as many layers as it needs.
+std::size_t mostTries(const ChainProblem& problem) {
+    const double layers = static_cast<double>(problem.seconds.size());
+    const double stages = problem.stages;
+    constexpr double kSteps = 2e8;
+    return static_cast<std::size_t>(
+        std::clamp(kSteps / (stages * layers * (2 * layers / stages + 1)), 16.0,
+                   static_cast<double>(kMostPaces)));
+}
+
 }  // namespace
 
 Result<ChainCut> fastestCut(const ChainProblem& problem) {
@@ -149,18 +160,15 @@ Result<ChainCut> leastTimeCut(const ChainProblem& problem, std::int64_t microBat
     const auto isWorth = [&](double pace) {
         return unbounded->sum + repeats * pace < total(*best);
     };
-    const double most = repeats > 0 ? (total(*best) - unbounded->sum) / repeats : kImpossible;
+    const double slowest = repeats > 0 ? (total(*best) - unbounded->sum) / repeats : kImpossible;
     const std::vector<double> paces =
-        pacesBetween(problem, costs, fastest->slowest, std::min(most, unbounded->slowest));
-    int tried = 0;
-    for (const double pace : paces) {
-        if (!isWorth(pace)) break;
-        if (++tried > kMostPaces) {
-            best->isExact = false;
-            break;
-        }
-        const Result<ChainCut> cut = leastSumWithin(problem, costs, pace);
+        pacesBetween(problem, costs, fastest->slowest, std::min(slowest, unbounded->slowest));
+    const std::size_t most = mostTries(problem);
+    const std::size_t stride = (paces.size() + most - 1) / most;
+    for (std::size_t place = 0; place < paces.size() && isWorth(paces[place]); place += stride) {
+        const Result<ChainCut> cut = leastSumWithin(problem, costs, paces[place]);
         if (cut.ok() && total(*cut) < total(*best)) best = cut;
+        if (stride > 1) best->isExact = false;
     }
     return best;
 }

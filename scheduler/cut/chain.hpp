@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -36,9 +37,9 @@ struct ChainCut {
 Result<ChainCut> fastestCut(const ChainProblem& problem);
 
 /// The cut with the least sum + (microBatches - 1) x slowest: Alpa's objective (Zheng et al., arXiv
-/// 2201.12023, section 5). Exact unless more than `kMostPaces` slowest stages would have to be
-/// tried; then the best of those tried.
-inline constexpr int kMostPaces = 4096;
+/// 2201.12023, section 5). Exact unless more slowest stages would have to be tried than
+/// `kMostPaces`, or than take about a second; then the best of those tried, evenly spread.
+inline constexpr std::size_t kMostPaces = 4096;
 Result<ChainCut> leastTimeCut(const ChainProblem& problem, std::int64_t microBatches);
 
 /// Kinds of devices among which the stages may be dealt in any order.

@@ -97,11 +97,11 @@ bool DagRefinement::improveOnce() {
 }
 
 void DagRefinement::run() {
-    // Each move costs layers x (layers + edges); large models get fewer.
+    // Each move costs layers x (layers + edges); large models get fewer, the largest none.
     constexpr double kMostSteps = 2e8;
     const double once = static_cast<double>(model_.layers.size()) *
                         static_cast<double>(model_.layers.size() + edges_.size());
-    const int most = std::clamp(static_cast<int>(kMostSteps / std::max(once, 1.0)), 1, 1000);
+    const int most = std::clamp(static_cast<int>(kMostSteps / std::max(once, 1.0)), 0, 1000);
     for (int move = 0; move < most && improveOnce(); ++move) {
     }
 }

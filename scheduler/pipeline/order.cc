@@ -83,12 +83,12 @@ std::vector<PipelineStep> weightsLater(const Passes& passes, int warmUp, int wai
 }  // namespace
 
 Status checkShape(const PipelineShape& shape) {
-    constexpr std::int64_t kMostSteps = 50'000'000;  // of all stages: seconds of simulation
+    constexpr std::int64_t kMostSteps = 5'000'000;  // of all stages: 250 MB and a second
     if (shape.stages < 1 || shape.virtualStages < 1 || shape.microBatches < 1) {
         return Status::invalidArgument("a pipeline has at least one stage, chunk and micro-batch");
     }
     if (std::int64_t{shape.stages} * shape.virtualStages * shape.microBatches > kMostSteps) {
-        return Status::invalidArgument("a pipeline of more than 50000000 passes");
+        return Status::invalidArgument("a pipeline of more than 5000000 passes");
     }
     if (shape.virtualStages == 1) return {};
     if (shape.order != PipelineOrder::kInterleaved) {

@@ -40,20 +40,37 @@ public:
         step_.stages.resize(at(cut_.stages));
         for (int stage = 0; stage < cut_.stages; ++stage) computeStage(stage);
         setLinks();
-        const Result<PipelineRun> run = simulatePipeline(step_.shape, step_.times);
-        if (!run.ok()) return run.status();
-        step_.pipelineSeconds = run->seconds;
-        step_.bubble = run->bubble();
+        ISTHMUS_TRY(runPipeline());
         double after = 0;
+        double busy = 0;
         for (const StageTime& stage : step_.stages) {
             after = std::max(after, stage.stepData + stage.stepOptimizer);
+            busy += (stage.forward + stage.backward) * step_.shape.microBatches;
         }
+        step_.bubble = busy > 0 ? step_.pipelineSeconds * cut_.stages / busy - 1 : 0;
         step_.seconds = step_.pipelineSeconds + after;
         describe();
         return std::move(step_);
     }
 
 private:
+    Status runPipeline() {
+        PipelineShape shape = step_.shape;
+        const int few = 8 * cut_.stages;
+        const bool isLong = shape.microBatches > 2 * few;
+        if (isLong) shape.microBatches = 2 * few;
+        const Result<PipelineRun> run = simulatePipeline(shape, step_.times);
+        if (!run.ok()) return run.status();
+        step_.pipelineSeconds = run->seconds;
+        if (!isLong) return {};
+        shape.microBatches = few;
+        const Result<PipelineRun> shorter = simulatePipeline(shape, step_.times);
+        if (!shorter.ok()) return shorter.status();
+        const double pace = (run->seconds - shorter->seconds) / few;
+        step_.pipelineSeconds += pace * (step_.shape.microBatches - 2 * few);
+        return {};
+    }
+
     double computing(std::int64_t flops) const {
         const double ways =
             static_cast<double>(volumes_.degrees[Axis::kTensor]) * volumes_.degrees[Axis::kContext];

@@ -30,7 +30,7 @@ struct StepTime {
     double utilization = 0;      ///< the model's own operations over what the devices could do
     std::vector<StageTime> stages;
     PipelineTimes times;  ///< by chunk, as simulated
-    PipelineShape shape;
+    PipelineShape shape;  ///< with all micro-batches
     std::string limit;  ///< what the slowest stage spends most on: "compute", "tensor", "pipe", ...
 };
 
@@ -39,6 +39,7 @@ struct StepTime {
 /// What hides what: gradients' sums the backward pass of the last micro-batch but for its first
 /// layer; sharded parameters' gathering the pass they are for; keys and values attention itself;
 /// tensor and expert groups nothing; a boundary is sent while the next micro-batch is computed.
+/// Of more than 16 micro-batches a stage, 8 and 16 are simulated and continued at the pace between.
 /// kInvalidArgument: what volumesOf or simulatePipeline refuse, or a rate that is not positive.
 Result<StepTime> stepTime(const Model& model, const Job& job, const Degrees& degrees,
                           const StageCut& cut, const JobPlace& place, const Rates& rates);

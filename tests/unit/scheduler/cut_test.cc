@@ -166,6 +166,30 @@ TEST(Chain, AThousandLayersOnSixtyFourStages) {
     EXPECT_GT(stagesWithin(cut->slowest * (1 - 1e-9)), 64);
 }
 
+// Too many slowest stages to try all: the best of some, and it says so. Never worse than the
+// fastest cut by Alpa's measure, nor better than the bound of the least sum.
+TEST(Chain, AlpasObjectiveOfAThousandLayersIsBounded) {
+    std::mt19937 random(9);
+    std::uniform_real_distribution<double> cost(1, 2);
+    ChainProblem problem;
+    problem.stages = 32;
+    for (int layer = 0; layer < 1000; ++layer) problem.seconds.push_back(cost(random));
+    for (int stage = 0; stage < 32; ++stage) problem.speed.push_back(stage % 2 == 0 ? 1 : 1.5);
+    const auto begin = std::chrono::steady_clock::now();
+    const Result<ChainCut> cut = leastTimeCut(problem, 8);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    ASSERT_TRUE(cut.ok());
+    EXPECT_FALSE(cut->isExact);
+    EXPECT_LT(took.count(), 30) << "seconds";
+    const Result<ChainCut> fastest = fastestCut(problem);
+    EXPECT_LE(cut->sum + 7 * cut->slowest, fastest->sum + 7 * fastest->slowest);
+    EXPECT_GE(cut->slowest, fastest->slowest);
+    const Measure own = measured(problem, cut->firstLayers);
+    EXPECT_NEAR(own.sum, cut->sum, 1e-6);
+    EXPECT_NEAR(own.slowest, cut->slowest, 1e-9);
+    std::printf("leastTimeCut: %.2f s\n", took.count());
+}
+
 TEST(Chain, DevicesOfDifferentKindsInTheBestOrder) {
     std::mt19937 random(11);
     for (int turn = 0; turn < 60; ++turn) {

@@ -205,6 +205,26 @@ TEST(StepTime, MoreLinkIsNeverSlower) {
     }
 }
 
+TEST(StepTime, ManyMicroBatchesAreContinuedAtTheirPace) {
+    const Model model = gptModel(transformer(10, 512, 8, 4000, 128));
+    for (const PipelineOrder order : {PipelineOrder::kGpipe, PipelineOrder::k1f1b,
+                                      PipelineOrder::kInterleaved, PipelineOrder::kZeroBubbleH1}) {
+        Job job;
+        job.globalBatch = 800;
+        job.order = order;
+        job.virtualStages = order == PipelineOrder::kInterleaved ? 3 : 1;
+        JobPlace place;
+        place.pipeCrosses = true;
+        const Result<StepTime> step =
+            stepTime(model, job, ways(1, 4, 1), evenCut(4, job.virtualStages, 12), place, Rates());
+        ASSERT_TRUE(step.ok()) << step.status().what();
+        const Result<PipelineRun> all = simulatePipeline(step->shape, step->times);
+        ASSERT_TRUE(all.ok());
+        EXPECT_NEAR(step->pipelineSeconds / all->seconds, 1, 1e-9) << nameOf(order);
+        EXPECT_NEAR(step->bubble, all->bubble(), 1e-6) << nameOf(order);
+    }
+}
+
 TEST(StepTime, RefusesImpossibleRates) {
     const Model model = gptModel(transformer(4, 64, 4, 0, 32));
     Rates rates;
