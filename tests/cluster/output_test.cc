@@ -75,17 +75,18 @@ TEST(Bench, RefusesNoRanks) {
     EXPECT_THAT(ended.error, HasSubstr("--ranks"));
 }
 
-// On one node the choice is direct or inline; whatever the times, the file must be readable.
+// On one node the choice is direct or inline; whatever the times, the file must be readable. Of an
+// all-gather of 8 bytes no rank has an element, as nccl-tests counts: it is no point.
 TEST(Tune, TimesEveryAlgorithmAndWritesWhatTheLibraryReads) {
     const Folder folder;
     const std::string file = folder.path() + "/tuned.json";
     const Ended tuned = isthmus({"tune", "all_reduce", "all_gather", "--ranks", "2", "-b", "8",
                                  "-e", "512", "--rounds", "1", "-o", file});
     ASSERT_EQ(tuned.exitCode, 0) << tuned.error;
-    EXPECT_THAT(tuned.output, HasSubstr("of 6 choices"));
+    EXPECT_THAT(tuned.output, HasSubstr("of 5 choices"));
     const auto document = nlohmann::json::parse(std::ifstream(file));
     EXPECT_EQ(document.at("isthmus_algorithms"), 1);
-    ASSERT_EQ(document.at("measured").size(), 6U);
+    ASSERT_EQ(document.at("measured").size(), 5U);
     for (const auto& point : document.at("measured")) {
         EXPECT_TRUE(point.at("microseconds").contains("direct"));
         EXPECT_TRUE(point.at("microseconds").contains("ring"));
