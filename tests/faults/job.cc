@@ -6,9 +6,12 @@
 
 #include <algorithm>
 
+#include "comm/base/knobs.hpp"
+
 namespace isthmus::test {
 
-Job::Job(int ranks, std::vector<std::string> mode, Variables variables) : mode_(std::move(mode)) {
+Job::Job(int ranks, std::vector<std::string> words, Variables variables, std::string program)
+    : words_(std::move(words)), program_(std::move(program)) {
     variables.try_emplace("MASTER_ADDR", "127.0.0.1");
     variables.try_emplace("MASTER_PORT", std::to_string(freePort()));
     variables.try_emplace("WORLD_SIZE", std::to_string(ranks));
@@ -25,15 +28,18 @@ void Job::set(int rank, const std::string& name, const std::string& value) {
 }
 
 void Job::start() {
+    programs_.resize(perRank_.size());
     for (int rank = 0; rank < ranks(); ++rank) {
-        programs_.emplace_back();
-        if (rank == leftOut_) continue;
-        std::vector<std::string> words = {"env"};
-        for (const auto& [name, value] : perRank_[rank]) words.push_back(name + "=" + value);
-        words.push_back(RANK_PROGRAM);
-        words.insert(words.end(), mode_.begin(), mode_.end());
-        programs_.back() = std::make_unique<Program>(words);
+        if (rank != leftOut_) startLate(rank);
     }
+}
+
+void Job::startLate(int rank) {
+    std::vector<std::string> words = {"env"};
+    for (const auto& [name, value] : perRank_[rank]) words.push_back(name + "=" + value);
+    words.push_back(program_);
+    words.insert(words.end(), words_.begin(), words_.end());
+    programs_[rank] = std::make_unique<Program>(words);
 }
 
 bool Job::allSay(const std::string& beginning, std::chrono::milliseconds limit) {
@@ -51,6 +57,10 @@ std::string lineOf(const Program& program, const std::string& beginning) {
         if (line.rfind(beginning, 0) == 0) return line.substr(beginning.size());
     }
     return "";
+}
+
+int countOf(int small, int whole) {
+    return environmentVariable("TESTS_WHOLE").has_value() ? whole : small;
 }
 
 int freePort() {

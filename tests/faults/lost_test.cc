@@ -97,6 +97,17 @@ TEST_P(Lost, RankThatStopsForLessThanTheLimitDoesNoHarm) {  // HANG-03
     }
 }
 
+// A window that stays closed is no lost connection: the limit is that of the calls.
+TEST(LostConnection, IsNoneWhileTheSystemOfAStoppedRankAnswers) {  // HANG-03
+    Job job(2, {"stops", "1", "300", "3500", "7", "1500", "4194304"},
+            {{"ISTHMUS_SHM", "0"}, {"ISTHMUS_TCP_USER_TIMEOUT", "1000"}}, STRESS_PROGRAM);
+    job.start();
+    for (int rank = 0; rank < 2; ++rank) {
+        EXPECT_EQ(job.rank(rank).wait(milliseconds(30000)), 0)
+            << job.rank(rank).output() << job.rank(rank).error();
+    }
+}
+
 // https://github.com/pytorch/pytorch/pull/179291
 TEST_P(Lost, RanksMayEndWithoutDestroying) {  // HANG-08
     for (const char* way : {"0", "1", "2", "3"}) {

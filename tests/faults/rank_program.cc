@@ -1,68 +1,25 @@
 // One rank of a job that something bad happens to; a user's program on the C API.
 // rank_program MODE [ARGUMENT]: prints "ready" once all ranks have met, and how it went.
-#include <dirent.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <map>
 #include <random>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <isthmus/isthmus.h>
 
+#include "tests/faults/checked_calls.hpp"
+#include "tests/faults/rank.hpp"
+
 namespace {
 
-isthmusComm_t world = nullptr;
-int me = 0;
-int ranks = 1;
+using namespace rank;
+
 int argument = 0;
-
-void say(const std::string& line) {
-    std::printf("%s\n", line.c_str());
-    std::fflush(stdout);
-}
-
-// The result as exit status, after its text.
-int failed(isthmusResult_t result) {
-    say("failed " + std::to_string(result) + " " + isthmusGetLastError(nullptr));
-    return result;
-}
-
-double cpuMilliseconds() {
-    rusage used{};
-    ::getrusage(RUSAGE_SELF, &used);
-    const auto of = [](const timeval& time) {
-        return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_usec) / 1e3;
-    };
-    return of(used.ru_utime) + of(used.ru_stime);
-}
-
-void sleepFor(int milliseconds) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
-}
-
-isthmusResult_t sumOnce(isthmusComm_t comm, std::vector<float>& buffer) {
-    return isthmusAllReduce(buffer.data(), buffer.data(), buffer.size(), isthmusFloat32, isthmusSum,
-                            comm, nullptr, nullptr);
-}
-
-isthmusResult_t start() {
-    const isthmusResult_t made = isthmusCommInitEnv(&world, nullptr);
-    if (made != isthmusSuccess) return made;
-    isthmusCommUserRank(world, &me);
-    isthmusCommCount(world, &ranks);
-    std::vector<float> buffer(1000, 1);
-    const isthmusResult_t summed = sumOnce(world, buffer);
-    if (summed == isthmusSuccess) say("ready");
-    return summed;
-}
 
 // Sums for ARGUMENT milliseconds (0: until something happens), with calls queued behind each.
 int loop() {
@@ -100,11 +57,6 @@ int loop() {
     return 0;
 }
 
-int once() {
-    say("done");
-    return isthmusCommDestroy(world);
-}
-
 // Ends without a word to the library, with a call under way when ARGUMENT says so.
 int leave() {
     auto* const kept = new std::vector<float>(1 << 20, 1);  // a call's buffer outlives it
@@ -140,24 +92,7 @@ int forkChild() {
         if (const auto result = sumOnce(world, buffer); result != isthmusSuccess)
             return failed(result);
     }
-    return once();
-}
-
-int entriesOf(const char* folder) {
-    int count = 0;
-    DIR* open = ::opendir(folder);
-    while (open != nullptr && ::readdir(open) != nullptr) ++count;
-    ::closedir(open);
-    return count;
-}
-
-long residentKilobytes() {
-    long pages = 0;
-    if (std::FILE* file = std::fopen("/proc/self/statm", "r")) {
-        if (std::fscanf(file, "%*s %ld", &pages) != 1) pages = 0;
-        std::fclose(file);
-    }
-    return pages * (::sysconf(_SC_PAGESIZE) / 1024);
+    return finish();
 }
 
 // ARGUMENT communicators, one after another; says what grew.
@@ -183,11 +118,7 @@ int many() {
     say("grew fds " + std::to_string(entriesOf("/proc/self/fd") - fds) + " threads " +
         std::to_string(entriesOf("/proc/self/task") - threads));
     say("kilobytes " + std::to_string(residentKilobytes() - kilobytes));
-    return once();
-}
-
-float valueOf(int rank, std::size_t index, int turn) {
-    return static_cast<float>((index * 7 + static_cast<std::size_t>(rank * 3 + turn)) % 11);
+    return finish();
 }
 
 // ARGUMENT calls of random kind, root and size with nothing between them, each checked.
@@ -252,7 +183,7 @@ int mixed() {
             return 99;
         }
     }
-    return once();
+    return finish();
 }
 
 // All-reduces of ARGUMENT MiB in ordinary and in shared memory, checked.
@@ -265,7 +196,7 @@ int big() {
     for (const float value : ordinary) {
         if (value != wanted) return 99;
     }
-    return once();
+    return finish();
 }
 
 }  // namespace
@@ -273,7 +204,7 @@ int big() {
 int main(int argc, char** argv) {
     ::alarm(60);  // never a stray
     const std::map<std::string, int (*)()> modes = {
-        {"loop", loop}, {"once", once},   {"leave", leave}, {"fork", forkChild},
+        {"loop", loop}, {"once", finish}, {"leave", leave}, {"fork", forkChild},
         {"many", many}, {"mixed", mixed}, {"big", big}};
     if (argc < 2 || modes.count(argv[1]) == 0) return 64;
     if (argc > 2) argument = std::atoi(argv[2]);

@@ -81,6 +81,19 @@ TEST_P(Start, SaysWhereRankZeroWasExpected) {
     }
 }
 
+// https://github.com/pytorch/pytorch/issues/107177, https://github.com/pytorch/pytorch/pull/129261
+TEST_P(Start, WaitsForARankZeroThatIsLate) {  // BOOT-16
+    Variables variables = limited(store());
+    variables["ISTHMUS_TIMEOUT"] = "20000";
+    Job job(3, {"once"}, variables);
+    job.leaveOut(0);
+    job.start();
+    EXPECT_EQ(job.rank(1).wait(milliseconds(2000)), -1) << job.rank(1).output();
+    job.startLate(0);
+    for (int rank = 0; rank < 3; ++rank)
+        EXPECT_EQ(job.rank(rank).wait(milliseconds(8000)), 0) << job.rank(rank).output();
+}
+
 TEST_P(Start, RefusesTwoProcessesOfOneRank) {
     Job job(3, {"once"}, limited(store()));
     job.set(2, "RANK", "1");
