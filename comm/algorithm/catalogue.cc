@@ -1,6 +1,7 @@
 #include "comm/algorithm/catalogue.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 #include "comm/algorithm/chunks.hpp"
@@ -46,6 +47,16 @@ bool areSharesPlausible(const Layout& layout) {
     return layout.shares.size() == layout.nodes.size() && !isNegative && sum > 0;
 }
 
+/// Ascending, some ranks but not all.
+bool isSummingPlausible(const Layout& layout) {
+    const std::vector<Rank>& summing = layout.summing;
+    if (summing.empty()) return true;
+    const bool isAscending =
+        std::adjacent_find(summing.begin(), summing.end(), std::greater_equal<>()) == summing.end();
+    return isAscending && summing.front() >= 0 && summing.back() < layout.ranks() &&
+           static_cast<int>(summing.size()) < layout.ranks();
+}
+
 Status invalid(const PlanRequest& request, const std::string& what) {
     return Status::invalidArgument(std::string(nameOf(request.collective)) + " \"" +
                                    request.algorithm + "\": " + what);
@@ -61,6 +72,9 @@ Status checkRequest(const Layout& layout, const PlanRequest& request, const Entr
     if (!areSharesPlausible(layout)) {
         return invalid(request, "shares must be one for each node, none negative, some positive");
     }
+    if (!isSummingPlausible(layout)) {
+        return invalid(request, "ranks that only add must be some of all, in ascending order");
+    }
     const auto isRank = [&](Rank rank) { return rank >= 0 && rank < layout.ranks(); };
     if (!isRank(request.me) || !isRank(request.root)) {
         return invalid(request, "rank " + std::to_string(request.me) + ", root " +
@@ -68,7 +82,8 @@ Status checkRequest(const Layout& layout, const PlanRequest& request, const Entr
                                     std::to_string(layout.ranks()));
     }
     if (!entry->facts.fits(layout)) {
-        return invalid(request, "does not fit " + std::to_string(layout.nodes.size()) + " nodes");
+        return invalid(request, "does not fit " + std::to_string(layout.nodes.size()) + " nodes" +
+                                    (layout.summing.empty() ? "" : " with ranks that only add"));
     }
     for (const Mapping mapping : entry->facts.mappings) {
         if (mapping == request.mapping) return {};
@@ -110,6 +125,7 @@ Result<Plan> makePlan(const Layout& layout, const PlanRequest& request) {
     PlanBuilder plan(request.collective, request.me, layout.ranks(), scene.root,
                      isAlone ? Chunking{} : entry->chunking(layout), scene.nodeOf, request.mapping);
     plan.setAlgorithm(request.algorithm);
+    if (request.collective == Collective::kAllReduce) plan.setSumming(layout.summing);
     if (isAlone) {
         writeAlone(plan, request.collective);
     } else {

@@ -18,9 +18,13 @@ struct Layout {
     /// What part of an operand each node owns and adds up for all, in units of their sum
     /// (water_fill.hpp), where cards are known to be unequal; else empty.
     std::vector<int> shares = {};
+    /// Ranks that hold no data for all-reduces and only add, ascending; never all of them. They
+    /// take part in the other collectives like any rank.
+    std::vector<Rank> summing = {};
 
     int ranks() const;
     int nodeOf(Rank rank) const;
+    bool onlySums(Rank rank) const;
     /// From node number per rank (any numbers).
     static Layout of(const std::vector<int>& nodeOfRank);
     bool operator==(const Layout&) const = default;
@@ -50,6 +54,9 @@ struct PlanRequest {
 ///     "two_level_node_first" "two_level_rail_first" (kShared); all_reduce "two_level_owners" where
 ///     Layout::shares says what each node owns
 ///     what reduces: "two_level_ordered"
+///   all_reduce where Layout::summing has ranks that only add, and then nothing else: "summing"
+///   (any
+///     layout; kNone), "two_level_summing" (kShared)
 /// isInPlaceSafe is false for all_to_all "direct" with kAll (its staged plan is safe:
 /// Plan::inPlaceSafe says), "pairwise" and "two_level_pairwise"; the "_copied" ones send the same
 /// messages, so ranks ("pairwise") or nodes ("two_level_pairwise") may choose alone.

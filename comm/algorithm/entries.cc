@@ -1,111 +1,12 @@
 #include "comm/algorithm/entries.hpp"
 
-#include "comm/algorithm/halving.hpp"
+#include "comm/algorithm/entry_kinds.hpp"
 #include "comm/algorithm/inlined.hpp"
 #include "comm/algorithm/one_level.hpp"
 #include "comm/algorithm/one_node.hpp"
-#include "comm/algorithm/two_hop.hpp"
-#include "comm/algorithm/two_level.hpp"
-#include "comm/plan/chunking.hpp"
 
 namespace isthmus {
 namespace {
-
-Chunking whole(const Layout&) {
-    return {};
-}
-
-Chunking pieceForEachRank(const Layout& layout) {
-    return evenChunking(layout.ranks());
-}
-
-Chunking halves(const Layout&) {
-    return evenChunking(2);
-}
-
-Chunking pieceForEachThatHalves(const Layout& layout) {
-    return evenChunking(halvingWorkers(layout.ranks()));
-}
-
-bool isOneNode(const Layout& layout) {
-    return layout.nodes.size() == 1;
-}
-
-bool isAny(const Layout&) {
-    return true;
-}
-
-bool isSeveralNodes(const Layout& layout) {
-    return layout.nodes.size() > 1 || layout.ranks() == 1;
-}
-
-bool isSeveralNodesWithShares(const Layout& layout) {
-    return layout.nodes.size() > 1 && !layout.shares.empty();
-}
-
-constexpr bool kSafe = true;
-constexpr bool kUnsafe = false;
-constexpr bool kOneLevel = false;
-constexpr bool kLevels = true;
-
-constexpr std::string_view kOwn = "own: derivation in comm/algorithm/DESIGN.md";
-constexpr std::string_view kPatarasuk = "Patarasuk and Yuan 2009, doi 10.1016/j.jpdc.2008.09.002";
-constexpr std::string_view kThakur = "Thakur et al. 2005, doi 10.1177/1094342005051521";
-constexpr std::string_view kRabenseifner =
-    "Rabenseifner 2004, doi 10.1007/978-3-540-24685-5_1; any count by folding";
-constexpr std::string_view kChan = "Chan et al., PPoPP 2006: both directions of a ring";
-constexpr std::string_view kSanders = "Sanders et al. 2009, doi 10.1016/j.parco.2009.09.001";
-constexpr std::string_view kBruck = "Bruck et al. 1997, doi 10.1109/71.642949";
-constexpr std::string_view kBytePs = "Jiang et al., BytePS, OSDI 2020, Theorem 1; no servers";
-constexpr std::string_view kRuefenacht =
-    "Ruefenacht et al., recursive multiplying, Parallel Computing 69, 2017; scattering: own";
-constexpr std::string_view kPxn = "PXN, NVIDIA NCCL 2.12, 2022; unequal nodes: own";
-constexpr std::string_view kHensgen = "Hensgen et al. 1988, doi 10.1007/BF01379320";
-constexpr std::string_view kBlueConnect = "Cho et al., BlueConnect, MLSys 2019; unequal nodes: own";
-
-using Write = void (*)(PlanBuilder&, const Scene&);
-using Cut = Chunking (*)(const Layout&);
-
-Entry byMessages(std::string_view name, Collective collective, std::string_view meaning,
-                 std::string_view source, Cut cut, Write write, bool isInPlaceSafe = kSafe) {
-    return {{name, collective, meaning, source, kOneLevel, {Mapping::kNone}, isInPlaceSafe, isAny},
-            cut,
-            write};
-}
-
-Entry inNode(std::string_view name, Collective collective, std::string_view meaning, Cut cut,
-             Write write, bool isInPlaceSafe = kSafe) {
-    const std::vector<Mapping> mappings = {Mapping::kAll, Mapping::kShared};
-    return {{name, collective, meaning, kOwn, kOneLevel, mappings, isInPlaceSafe, isOneNode},
-            cut,
-            write};
-}
-
-Entry twoLevel(std::string_view name, Collective collective, std::string_view meaning,
-               std::string_view source, Cut cut, Write write, bool isInPlaceSafe = kSafe) {
-    const std::vector<Mapping> mappings = {Mapping::kAll, Mapping::kShared};
-    return {{name, collective, meaning, source, kLevels, mappings, isInPlaceSafe, isSeveralNodes},
-            cut,
-            write};
-}
-
-/// The same plan whether buffers are mapped or not: ranks need not wait for each other to choose.
-Entry anyMapping(Entry entry) {
-    entry.facts.mappings = {Mapping::kShared};
-    return entry;
-}
-
-/// Where layouts say what each node owns.
-Entry withShares(Entry entry) {
-    entry.facts.fits = isSeveralNodesWithShares;
-    return entry;
-}
-
-/// A rank would need its peers' counts.
-Entry equalBlocks(Entry entry) {
-    entry.facts.servesCounts = false;
-    return entry;
-}
 
 void addInNode(std::vector<Entry>& all) {
     using enum Collective;
@@ -148,111 +49,14 @@ void addInlined(std::vector<Entry>& all) {
     all.push_back(anyMapping(inNode("inline", kScatter, kMeaning, whole, inlineScatter)));
 }
 
-void addReducingTwoLevel(std::vector<Entry>& all) {
-    using enum Collective;
-    all.push_back(twoLevel("two_level_ring", kAllReduce,
-                           "sum in the node, ring over each shard's rail, spread in the node",
-                           kBlueConnect, shardsByNodes, twoLevelRingAllReduce));
-    all.push_back(twoLevel("two_level_exchange", kAllReduce,
-                           "the same with all to all on the rail: two rounds", kBlueConnect,
-                           shardsByNodes, twoLevelExchangeAllReduce));
-    all.push_back(twoLevel("two_level_doubling", kAllReduce,
-                           "the same with recursive doubling on the rail: small payloads", kThakur,
-                           wholeShards, twoLevelDoublingAllReduce));
-    all.push_back(
-        twoLevel("two_level_halving", kAllReduce,
-                 "the same with halving and doubling on the rail: log2 rounds, least bytes",
-                 kRabenseifner, shardsByHalvingNodes, twoLevelHalvingAllReduce));
-    all.push_back(twoLevel("two_level_butterfly", kAllReduce,
-                           "the same by digits of the node's number: few rounds for any count",
-                           kRuefenacht, shardsByNodes, twoLevelButterflyAllReduce));
-    all.push_back(twoLevel("two_level_bidirectional_ring", kAllReduce,
-                           "the same round a ring both ways: half its rounds", kChan, shardsByNodes,
-                           twoLevelBidirectionalAllReduce));
-    all.push_back(twoLevel("two_level_double_tree", kAllReduce,
-                           "the same up and down two trees of nodes at once", kSanders, halfShards,
-                           twoLevelDoubleTreeAllReduce));
-    all.push_back(withShares(twoLevel("two_level_owners", kAllReduce,
-                                      "exchange where each node owns what its card has time for",
-                                      kBytePs, shardsByShares, twoLevelExchangeAllReduce)));
-    all.push_back(twoLevel("two_level_exchange", kReduceScatter,
-                           "each node sums a block, the sums go straight to its rank", kBlueConnect,
-                           whole, twoLevelExchangeReduceScatter));
-    all.push_back(twoLevel("two_level_ring", kReduceScatter,
-                           "each node adds its sum of a block on the way round to its rank",
-                           kBlueConnect, whole, twoLevelRingReduceScatter));
-    all.push_back(twoLevel("two_level_chain", kReduce,
-                           "sum in the node, shards flow from node to node to the root's", kOwn,
-                           wholeShards, twoLevelChainReduce));
-    all.push_back(twoLevel("two_level_binomial", kReduce,
-                           "the same over a binomial tree of nodes: small payloads", kThakur,
-                           wholeShards, twoLevelBinomialReduce));
-    all.push_back(twoLevel("two_level_double_tree", kReduce,
-                           "the same over two trees of nodes, half the payload in each", kSanders,
-                           halfShards, twoLevelDoubleTreeReduce));
-}
-
-void addOrderedTwoLevel(std::vector<Entry>& all) {
-    using enum Collective;
-    constexpr std::string_view kMeaning =
-        "the sum walks through the ranks in their order, node by node: the same bits anywhere";
-    all.push_back(twoLevel("two_level_ordered", kAllReduce, kMeaning, kOwn, wholeShards,
-                           twoLevelOrderedAllReduce));
-    all.push_back(twoLevel("two_level_ordered", kReduceScatter, kMeaning, kOwn, whole,
-                           twoLevelOrderedReduceScatter));
-    all.push_back(
-        twoLevel("two_level_ordered", kReduce, kMeaning, kOwn, wholeShards, twoLevelOrderedReduce));
-}
-
 /// Those whose every element is the same left fold over the ranks.
 void markRankOrder(std::vector<Entry>& all) {
     for (Entry& entry : all) {
         const std::string_view name = entry.facts.name;
-        const bool isOrdered = name == "direct" || name == "inline" || name == "two_level_ordered";
+        const bool isOrdered = name == "direct" || name == "inline" || name == "summing" ||
+                               name == "two_level_ordered";
         entry.facts.isInRankOrder = isOrdered && reduces(entry.facts.collective);
     }
-}
-
-void addMovingTwoLevel(std::vector<Entry>& all) {
-    using enum Collective;
-    all.push_back(twoLevel("two_level_exchange", kAllGather,
-                           "each block goes once into each node, then round in it", kBlueConnect,
-                           whole, twoLevelExchangeAllGather));
-    all.push_back(twoLevel("two_level_ring", kAllGather,
-                           "each block goes from node to node, and round in each", kBlueConnect,
-                           whole, twoLevelRingAllGather));
-    all.push_back(equalBlocks(twoLevel("two_level_pairwise", kAllToAll,
-                                       "a message for each rank elsewhere, memory in the node",
-                                       kThakur, whole, twoLevelPairwiseAllToAll, kUnsafe)));
-    all.push_back(equalBlocks(twoLevel("two_level_pairwise_copied", kAllToAll,
-                                       "the same out of copies: may run in place", kThakur, whole,
-                                       twoLevelCopiedPairwiseAllToAll)));
-    all.push_back(anyMapping(
-        equalBlocks(twoLevel("two_level_node_first", kAllToAll,
-                             "a node's blocks for a rank elsewhere in one message: small blocks",
-                             kPxn, whole, nodeFirstAllToAll))));
-    all.push_back(
-        anyMapping(equalBlocks(twoLevel("two_level_rail_first", kAllToAll,
-                                        "my blocks for another node in one message: small blocks",
-                                        kPxn, whole, railFirstAllToAll))));
-    all.push_back(twoLevel("two_level_chain", kBroadcast,
-                           "shards flow from node to node, each through its own rank", kOwn,
-                           wholeShards, twoLevelChainBroadcast));
-    all.push_back(twoLevel("two_level_binomial", kBroadcast,
-                           "the same over a binomial tree of nodes: small payloads", kThakur,
-                           wholeShards, twoLevelBinomialBroadcast));
-    all.push_back(twoLevel("two_level_double_tree", kBroadcast,
-                           "the same over two trees of nodes, half the payload in each", kSanders,
-                           halfShards, twoLevelDoubleTreeBroadcast));
-    all.push_back(twoLevel("two_level_linear", kGather,
-                           "each block goes straight to the root's node, to all of its ranks", kOwn,
-                           whole, twoLevelLinearGather));
-    all.push_back(twoLevel("two_level_linear", kScatter,
-                           "each block comes straight from the root's node, from all of its ranks",
-                           kOwn, whole, twoLevelLinearScatter));
-    all.push_back(anyMapping(twoLevel("two_level_dissemination", kBarrier,
-                                      "the node's first ranks meet in log2 rounds", kHensgen, whole,
-                                      twoLevelBarrier)));
 }
 
 void addReducingByMessages(std::vector<Entry>& all) {
@@ -352,6 +156,7 @@ const std::vector<Entry>& entries() {
         addInlined(list);
         addReducingTwoLevel(list);
         addOrderedTwoLevel(list);
+        addSumming(list);
         addMovingTwoLevel(list);
         addReducingByMessages(list);
         addMovingByMessages(list);

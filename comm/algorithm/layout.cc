@@ -34,6 +34,10 @@ int Layout::nodeOf(Rank rank) const {
     return -1;
 }
 
+bool Layout::onlySums(Rank rank) const {
+    return std::binary_search(summing.begin(), summing.end(), rank);
+}
+
 Layout Layout::of(const std::vector<int>& nodeOfRank) {
     Layout layout;
     std::map<int, std::size_t> numbers;

@@ -44,6 +44,20 @@ double leastSeconds(std::span<const Owner> owners) {
     return least;
 }
 
+/// Seconds for each byte of the operand until the slowest card is done.
+double secondsFor(std::span<const Owner> owners, const std::vector<int>& shares) {
+    const double units = std::accumulate(shares.begin(), shares.end(), 0);
+    const double contributors = contributorsOf(owners);
+    double slowest = 0;
+    for (std::size_t index = 0; index < owners.size(); ++index) {
+        const double share = shares[index] / units;
+        const double carried =
+            owners[index].contributes ? 1 + (contributors - 2) * share : contributors * share;
+        slowest = std::max(slowest, carried / owners[index].bytesPerSecond);
+    }
+    return slowest;
+}
+
 /// One or two contributors: their cards carry the same whatever they own.
 WaterFill ofFew(std::span<const Owner> owners) {
     const int contributors = contributorsOf(owners);
@@ -98,21 +112,38 @@ std::vector<int> inUnits(std::span<const double> shares, int units) {
     return whole;
 }
 
-std::vector<int> unequalShares(std::span<const double> bytesPerSecond) {
+std::vector<int> equalCards(const std::vector<bool>& contributes) {
+    const int contributors =
+        static_cast<int>(std::count(contributes.begin(), contributes.end(), true));
+    const int helpers = static_cast<int>(contributes.size()) - contributors;
+    ISTHMUS_ASSERT(contributors > 0);
+    const bool isOnlyOne = contributors == 1;
+    const int own = isOnlyOne ? 1 : std::max(0, contributors - helpers);
+    const int helped = isOnlyOne || helpers == 0 ? 0 : own > 0 ? 2 * (contributors - 1) : 1;
+    const int common = std::gcd(own, helped);
+    std::vector<int> shares;
+    for (const bool contributor : contributes) {
+        shares.push_back((contributor ? own : helped) / common);
+    }
+    return shares;
+}
+
+std::vector<int> unequalShares(std::span<const double> bytesPerSecond,
+                               std::vector<bool> contributes) {
     // Parts of a 64th are fine enough: a card is off by a hundredth of the operand at most.
     constexpr int kUnits = 64;
     constexpr double kWorthIt = 0.9;
     if (bytesPerSecond.size() < 3) return {};  // two nodes send the same whatever they own
+    contributes.resize(bytesPerSecond.size(), true);
     std::vector<Owner> owners;
-    for (const double rate : bytesPerSecond) {
-        if (rate <= 0) return {};
-        owners.push_back({rate, true});
+    for (std::size_t node = 0; node < bytesPerSecond.size(); ++node) {
+        if (bytesPerSecond[node] <= 0) return {};
+        owners.push_back({bytesPerSecond[node], contributes[node]});
     }
+    if (contributorsOf(owners) < 2) return {};
     const WaterFill fill = waterFill(owners);
-    const double nodes = static_cast<double>(owners.size());
-    const double slowest = *std::min_element(bytesPerSecond.begin(), bytesPerSecond.end());
-    const double equalSeconds = 2 * (nodes - 1) / nodes / slowest;
-    if (fill.secondsPerByte > kWorthIt * equalSeconds) return {};
+    const std::vector<int> equal = equalCards(contributes);
+    if (fill.secondsPerByte > kWorthIt * secondsFor(owners, equal)) return {};
     return inUnits(fill.shares, kUnits);
 }
 

@@ -30,9 +30,15 @@ WaterFill waterFill(std::span<const Owner> owners);
 /// rests.
 std::vector<int> inUnits(std::span<const double> shares, int units);
 
+/// The shares for equal cards as small whole numbers, by the theorem: of n contributors and k that
+/// only help, k < n, each of the former n - k and each of the latter 2 (n - 1); with k >= n helpers
+/// own everything, with one contributor that one does. Needs a contributor.
+std::vector<int> equalCards(const std::vector<bool>& contributes);
+
 /// What part of an all-reduce each node should own when their cards carry so much each way: in
 /// units that sum up to a small number; empty where equal parts serve as well (within a tenth), or
-/// where a card is not known (0).
-std::vector<int> unequalShares(std::span<const double> bytesPerSecond);
+/// where a card is not known (0). `contributes`: by node; all when left out.
+std::vector<int> unequalShares(std::span<const double> bytesPerSecond,
+                               std::vector<bool> contributes = {});
 
 }  // namespace isthmus

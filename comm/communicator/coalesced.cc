@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "comm/base/digest.hpp"
-#include "comm/communicator/call_check.hpp"
 #include "comm/communicator/together.hpp"
 
 namespace isthmus {
@@ -36,11 +35,17 @@ public:
         for (const Tensor& tensor : tensors_) count_ += tensor.count;
     }
 
-    /// The call, whose input is packed. `reads`: this rank has an input.
-    CallRequest pack(bool reads) {
+    /// The call without buffers, for a rank that only adds.
+    CallRequest bare() const {
         CallRequest call = like_;
         call.counts.uniform = count_;
         if (tensors_.size() > 1) call.listDigest = digestOfCounts() | 1;  // 0: no list
+        return call;
+    }
+
+    /// The call, whose input is packed. `reads`: this rank has an input.
+    CallRequest pack(bool reads) {
+        CallRequest call = bare();
         if (const Tensor* first = neighbours(reads)) {
             call.input = first->input;
             call.output = first->output;
@@ -149,8 +154,7 @@ std::vector<std::vector<std::size_t>> CoalescedCall::parcels(int ranks) const {
 
 Status CoalescedCall::prepare(Communicator& communicator, const CallOptions& options) const {
     for (std::size_t index = 0; index < tensors_.size(); ++index) {
-        const Status status =
-            checkCall(callOf(tensors_[index]), communicator.rank(), communicator.ranks());
+        const Status status = communicator.check(callOf(tensors_[index]));
         if (!status.ok()) return status.within("tensor " + std::to_string(index));
     }
     // Plans are for what travels: choosing one for each tensor would fill their cache.
@@ -191,6 +195,7 @@ std::shared_ptr<Work> CoalescedCall::start(Communicator& communicator, const Cal
     all->like = like_;
     const bool reads =
         like_.collective != Collective::kBroadcast || like_.root == communicator.rank();
+    const bool isBare = communicator.onlySums(like_);
     CallOptions how = options;
     how.isBlocking = false;
     const auto lists = parcels(communicator.ranks());
@@ -201,7 +206,7 @@ std::shared_ptr<Work> CoalescedCall::start(Communicator& communicator, const Cal
         for (const std::size_t index : list) tensors.push_back(tensors_[index]);
         Parcel& parcel =
             all->parcels.emplace_back(all->like, std::move(tensors), communicator.ranks());
-        works.push_back(startOne(parcel.pack(reads), how));
+        works.push_back(startOne(isBare ? parcel.bare() : parcel.pack(reads), how));
     }
     auto whole = together(works, [all] {
         for (Parcel& parcel : all->parcels) parcel.unpack();

@@ -78,6 +78,13 @@ public:
     Status prepare(CallRequest& request, const CallOptions& options);
     Status prepare(PointToPointRequest& request, const CallOptions& options);
 
+    /// What is wrong with a call before it is known where the peers are.
+    Status check(const CallRequest& request) const;
+    /// Whether this rank holds no data for the call and only adds. Once connected.
+    bool onlySums(const CallRequest& request) const {
+        return request.collective == Collective::kAllReduce && layout_.onlySums(me_);
+    }
+
     /// Whether a sum of 16-bit floats goes as one of f32, rounded at its end: where it would be
     /// rounded more than once and the caller does not want that.
     bool isWidened(const CallRequest& request, const CallOptions& options) const;

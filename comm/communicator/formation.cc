@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "comm/algorithm/summing.hpp"
 #include "comm/algorithm/water_fill.hpp"
 #include "comm/base/bytes.hpp"
 #include "comm/base/digest.hpp"
@@ -15,7 +16,7 @@ namespace isthmus {
 namespace {
 
 // Of the blobs below. Ranks of other versions are told apart before anything else is read.
-constexpr std::uint32_t kFormationVersion = 2;
+constexpr std::uint32_t kFormationVersion = 3;
 
 // How long proving co-location may take before TCP is used instead; a peer that is alive answers in
 // microseconds.
@@ -29,6 +30,7 @@ struct Card {  // a rank's calling card
     Bytes inside;
     Bytes between;
     std::uint64_t lineBitsPerSecond = 0;  ///< 0: not known
+    bool onlySums = false;
 };
 
 std::string agreedOptions(const Runtime& runtime) {
@@ -54,7 +56,7 @@ Bytes pack(const Card& card) {
         .put(card.process.low)
         .put(card.communicator);
     writer.put(std::string_view(card.place)).put(std::string_view(card.options));
-    writer.put(card.lineBitsPerSecond);
+    writer.put(card.lineBitsPerSecond).put(static_cast<std::uint8_t>(card.onlySums ? 1 : 0));
     writer.put(std::span<const std::byte>(card.inside))
         .put(std::span<const std::byte>(card.between));
     return writer.take();
@@ -74,6 +76,7 @@ Result<Card> unpack(const Bytes& bytes, Rank rank) {
     card.place = reader.getText();
     card.options = reader.getText();
     card.lineBitsPerSecond = reader.get<std::uint64_t>();
+    card.onlySums = reader.get<std::uint8_t>() != 0;
     const auto inside = reader.getBytes();
     card.inside.assign(inside.begin(), inside.end());
     const auto between = reader.getBytes();
@@ -174,6 +177,15 @@ Result<std::vector<Proof>> readProofs(const std::vector<Bytes>& blobs) {
     return proofs;
 }
 
+/// Ranks that only add; none where nobody would have anything to add.
+std::vector<Rank> summingOf(const std::vector<Card>& cards) {
+    std::vector<Rank> summing;
+    for (std::size_t rank = 0; rank < cards.size(); ++rank) {
+        if (cards[rank].onlySums) summing.push_back(static_cast<Rank>(rank));
+    }
+    return summing.size() < cards.size() ? summing : std::vector<Rank>{};
+}
+
 std::vector<int> sharesOf(const Layout& layout, const std::vector<Card>& cards) {
     std::vector<double> rates;
     for (const auto& node : layout.nodes) {
@@ -181,7 +193,8 @@ std::vector<int> sharesOf(const Layout& layout, const std::vector<Card>& cards) 
         for (const Rank rank : node) most = std::max(most, cards[rank].lineBitsPerSecond);
         rates.push_back(static_cast<double>(most) / 8);
     }
-    return unequalShares(rates);
+    if (layout.summing.empty()) return unequalShares(rates);
+    return unequalShares(rates, nodesWithData(layout));
 }
 
 Status placeMembers(Runtime& runtime, MembershipConfig& config, const std::vector<Card>& cards,
@@ -269,6 +282,7 @@ Result<MembershipConfig> formMembership(Runtime& runtime, Exchanger& exchanger, 
         Digest().add(mine.process.high).add(mine.process.low).add(made.fetch_add(1)).value();
     mine.place = placeHere();
     mine.options = agreedOptions(runtime);
+    mine.onlySums = runtime.onlySums();
     mine.lineBitsPerSecond = static_cast<std::uint64_t>(runtime.lineBitsPerSecond());
     runtime.engine().withToken([&] {
         if (Transport* inside = runtime.insideNode()) mine.inside = inside->address();
@@ -317,6 +331,7 @@ Result<MembershipConfig> formMembership(Runtime& runtime, Exchanger& exchanger, 
         std::vector<std::vector<Rank>> proven;
         for (const Proof& each : *proofs) proven.push_back(each.ranks);
         config.layout = Layout::of(nodesFromProofs(proven));
+        config.layout.summing = summingOf(*cards);
         config.layout.shares = sharesOf(config.layout, *cards);
         status = placeMembers(runtime, config, *cards, *proofs, inside);
     }

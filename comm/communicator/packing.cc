@@ -98,6 +98,7 @@ std::shared_ptr<Work> callPremultiplied(Communicator& communicator, CallRequest 
     request.isPremultiplied = true;
     if (communicator.isWidened(request, options))
         return callWidened(communicator, std::move(request), options, factor);
+    if (communicator.onlySums(request)) return communicator.call(std::move(request), options);
     std::size_t elements = request.counts.uniform;
     if (request.collective == Collective::kReduceScatter) {
         const auto& each = request.counts.each;

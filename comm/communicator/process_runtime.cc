@@ -140,7 +140,9 @@ Result<std::unique_ptr<Runtime>> makeForProcess(const std::string& towards) {
     engine.clock = &clock;
     engine.cacheBytes = lastLevelCacheBytes();
     engine.cpus = allowedCpus();
+    const bool onlySums = options->flag("ISTHMUS_ONLY_SUMS");
     return Runtime::make(std::move(*options), engine, [&](Runtime& runtime) {
+        runtime.setOnlySums(onlySums);
         ISTHMUS_TRY(addShm(runtime, *key));
         return addTcp(runtime, *key, towards);
     });

@@ -16,6 +16,9 @@ inline constexpr Knob kCommunicatorKnobs[] = {
     {"ISTHMUS_LINE_RATE", "auto", Unit::kText,
      "what the card of this node carries each way: 10gbit, 2.5gbit; auto: what its driver says; "
      "none: not known. Where nodes differ, large all-reduces give slow cards less to do"},
+    {"ISTHMUS_ONLY_SUMS", "0", Unit::kFlag,
+     "the ranks of this process hold no data for all-reduces and only add up that of others: they "
+     "call them with null buffers"},
     {"ISTHMUS_TIMEOUT", "300000", Unit::kMilliseconds,
      "how long one call, or making a communicator, may take before it fails"},
     {"ISTHMUS_SHM", "1", Unit::kFlag,
@@ -56,6 +59,9 @@ public:
     /// What this node's card carries each way; 0: not known. The ranks of a node may differ: the
     /// largest counts.
     double lineBitsPerSecond() const { return lineBitsPerSecond_; }
+    /// Whether ranks of this process only add in all-reduces (ISTHMUS_ONLY_SUMS).
+    bool onlySums() const { return onlySums_; }
+    void setOnlySums(bool only) { onlySums_ = only; }
     void setLineBitsPerSecond(double bits) { lineBitsPerSecond_ = bits; }
 
 private:
@@ -69,6 +75,7 @@ private:
     Transport* insideNode_ = nullptr;
     Transport* betweenNodes_ = nullptr;
     double lineBitsPerSecond_ = 0;
+    bool onlySums_ = false;
 };
 
 }  // namespace isthmus

@@ -48,7 +48,9 @@ bool Communicator::isWidened(const CallRequest& request, const CallOptions& opti
 
 std::shared_ptr<Work> callWidened(Communicator& communicator, CallRequest request,
                                   const CallOptions& options, double factor) {
-    const Sizes sizes = sizesOf(request, communicator.rank(), communicator.ranks());
+    const Sizes sizes = communicator.onlySums(request)
+                            ? Sizes{}
+                            : sizesOf(request, communicator.rank(), communicator.ranks());
     // Not zeroed: all of it is written. In place, as every call may be.
     const auto wide = std::shared_ptr<float[]>(new float[sizes.input]);
     widen(request.type, request.input, wide.get(), sizes.input, factor);

@@ -2,12 +2,29 @@
 
 #include <algorithm>
 
+#include "comm/algorithm/summing.hpp"
+
 namespace isthmus {
 namespace {
 
 // floor(bytes * part / whole) without overflow for any operand below 2^64 bytes.
 std::uint64_t shareOf(std::uint64_t bytes, std::uint64_t part, std::uint64_t whole) {
     return bytes / whole * part + bytes % whole * part / whole;
+}
+
+/// Whether a node has something to send in an all-reduce: it holds data, and another does.
+bool hasOperand(const Layout& layout, std::size_t node) {
+    const std::vector<bool> holds = nodesWithData(layout);
+    return holds[node] && std::count(holds.begin(), holds.end(), true) > 1;
+}
+
+// The operands of `holding` nodes meet and their sum goes back to them: the mean of all cards, and
+// what a node with data sends whatever the others do.
+std::uint64_t busiestOfAllReduce(const Layout& layout, std::uint64_t bytes) {
+    const std::vector<bool> holds = nodesWithData(layout);
+    const auto holding = static_cast<std::uint64_t>(std::count(holds.begin(), holds.end(), true));
+    if (holding < 2) return 0;
+    return std::max(bytes, shareOf(bytes, 2 * (holding - 1), holds.size()));
 }
 
 // What node `node` must send and receive, S = bytes, P = ranks, g = ranks of the node.
@@ -21,7 +38,7 @@ WireBytes leastOf(Collective collective, const Layout& layout, std::size_t node,
         hasRoot(collective) && static_cast<std::size_t>(layout.nodeOf(root)) == node;
     switch (collective) {
     case Collective::kAllReduce:
-        return {bytes, bytes};
+        return hasOperand(layout, node) ? WireBytes{bytes, bytes} : WireBytes{};
     case Collective::kAllGather:
         return {mine, others};
     case Collective::kReduceScatter:
@@ -53,8 +70,7 @@ WireBound wireBound(Collective collective, const Layout& layout, std::uint64_t b
         bound.nodes[node] = leastOf(collective, layout, node, bytes, root);
         bound.busiest = std::max(bound.busiest, bound.nodes[node].larger());
     }
-    if (collective == Collective::kAllReduce)
-        bound.busiest = shareOf(bytes, 2 * (nodes - 1), nodes);
+    if (collective == Collective::kAllReduce) bound.busiest = busiestOfAllReduce(layout, bytes);
     return bound;
 }
 

@@ -30,7 +30,8 @@ struct WireBound {
 /// Least bytes between nodes for one call whose operand has `bytes` (nccl-tests' size; see
 /// CallShape). Any layout.
 /// Source: collectives.md 2.1. All-reduce: the sum of N operands needs N - 1 operands to move
-/// towards it and N - 1 away from it, 2 (N - 1) S in all, so some node carries the mean of them;
+/// towards it and N - 1 away from it, 2 (N - 1) S in all, so some node carries the mean of them (over
+/// nodes that only add too: N counts those with data; each of these sends and receives S);
 /// the others: what is missing in a node must enter it, what only it has must leave it.
 WireBound wireBound(Collective collective, const Layout& layout, std::uint64_t bytes,
                     Rank root = 0);

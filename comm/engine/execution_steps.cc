@@ -185,7 +185,8 @@ std::size_t Execution::runReduce(SegmentRun& run, int index) {
     const Step& step = plan_->plan.steps[index];
     const std::size_t operands = step.sources.size();
     const std::size_t results = plan_->nodes[index].also.size() + 1;
-    const double scale = call_->op == ReduceOp::kAvg && step.completes ? 1.0 / group_.ranks() : 1.0;
+    const bool isAverage = call_->op == ReduceOp::kAvg && step.completes;
+    const double scale = isAverage ? 1.0 / plan_->plan.contributors() : 1.0;
     std::size_t total = 0;
     for (std::size_t at = 0; at < step.target.size();) {
         placesOf(run, index, at++, places_);

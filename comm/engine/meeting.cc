@@ -109,7 +109,7 @@ void Meeting::run(int phase, const CallRequest& call, const Buffers& buffers) {
         }
         const bool isAverage = call.op == ReduceOp::kAvg && move.completes;
         reduceToMany(type_, call.op, targets, sources, elements,
-                     isAverage ? 1.0 / plan_->plan.ranks : 1.0, false);
+                     isAverage ? 1.0 / plan_->plan.contributors() : 1.0, false);
     }
 }
 

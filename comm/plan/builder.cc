@@ -150,6 +150,11 @@ PlanBuilder& PlanBuilder::setSharedOutlivesCall(bool outlives) {
     return *this;
 }
 
+PlanBuilder& PlanBuilder::setSumming(std::vector<Rank> ranks) {
+    plan_.summing = std::move(ranks);
+    return *this;
+}
+
 Result<Plan> PlanBuilder::finish() {
     if (Status status = checkPlan(plan_, nodeOfRank_); !status.ok()) return status;
     inferEdges(plan_);

@@ -84,6 +84,8 @@ public:
     /// Said by algorithms that read input after parts of output are written (direct all-to-all).
     PlanBuilder& setInPlaceSafe(bool isSafe);
     PlanBuilder& setSharedOutlivesCall(bool outlives);
+    /// Before any step: like() and finish() ask which locations there are.
+    PlanBuilder& setSumming(std::vector<Rank> ranks);
 
     /// Checks every location and length, infers the edges. kInvalidArgument names the first
     /// mistake. The builder is empty afterwards.

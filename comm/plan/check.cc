@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 
 #include "comm/plan/builder.hpp"
 #include "comm/plan/print.hpp"
@@ -36,11 +37,23 @@ private:
             return Status::invalidArgument("nodes of " + std::to_string(nodeOfRank_.size()) +
                                            " ranks for " + std::to_string(plan_.ranks));
         }
+        ISTHMUS_TRY(checkSumming());
         const auto& cuts = plan_.chunking.cuts;
         const bool isSpan = cuts.size() >= 2 && cuts.front().numerator == 0 &&
                             cuts.back().numerator == cuts.back().denominator;
         if (!isSpan) return Status::invalidArgument("chunking must go from 0 to 1");
         return {};
+    }
+
+    Status checkSumming() const {
+        const std::vector<Rank>& summing = plan_.summing;
+        if (summing.empty()) return {};
+        const bool isAscending = std::adjacent_find(summing.begin(), summing.end(),
+                                                    std::greater_equal<>()) == summing.end();
+        const bool isPart =
+            plan_.contributors() > 0 && isRank(summing.front()) && isRank(summing.back());
+        if (isAscending && isPart && plan_.collective == Collective::kAllReduce) return {};
+        return Status::invalidArgument("ranks that only add are some of an all-reduce, ascending");
     }
 
     Status checkStep(const Step& step) const {

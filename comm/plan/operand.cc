@@ -1,8 +1,11 @@
 #include "comm/plan/operand.hpp"
 
+#include <algorithm>
+
 namespace isthmus {
 
 int Operand::inputBlocks(Rank rank) const {
+    if (onlySums(rank)) return 0;
     switch (collective) {
     case Collective::kAllReduce:
     case Collective::kReduce:
@@ -23,6 +26,7 @@ int Operand::inputBlocks(Rank rank) const {
 }
 
 int Operand::outputBlocks(Rank rank) const {
+    if (onlySums(rank)) return 0;
     switch (collective) {
     case Collective::kAllReduce:
     case Collective::kBroadcast:
@@ -40,6 +44,10 @@ int Operand::outputBlocks(Rank rank) const {
         break;
     }
     return 0;
+}
+
+bool Operand::onlySums(Rank rank) const {
+    return std::binary_search(summing.begin(), summing.end(), rank);
 }
 
 bool Operand::has(const Location& location) const {

@@ -8,7 +8,8 @@ namespace isthmus {
 /// when a rank runs in place. A value.
 ///
 /// P ranks, C chunks per block; location chunk = block * C + j:
-///   all-reduce, reduce   input c; output c (reduce: at the root only)
+///   all-reduce, reduce   input c; output c (reduce: at the root only; neither at ranks that only
+///                        add)
 ///   broadcast            input c at the root only; output c
 ///   reduce-scatter       input (d, j); output j
 ///   all-gather           input j; output (q, j)
@@ -21,9 +22,11 @@ struct Operand {
     int ranks = 1;
     Rank root = 0;
     int chunksPerBlock = 1;
+    std::vector<Rank> summing = {};  ///< Plan::summing
 
     static Operand of(const Plan& plan) {
-        return {plan.collective, plan.ranks, plan.root, plan.chunking.chunksPerBlock()};
+        return {plan.collective, plan.ranks, plan.root, plan.chunking.chunksPerBlock(),
+                plan.summing};
     }
 
     /// Blocks that `rank` has; the chunks 0 to blocks * chunksPerBlock - 1 exist.
@@ -31,6 +34,8 @@ struct Operand {
     int outputBlocks(Rank rank) const;
     int inputChunks(Rank rank) const { return inputBlocks(rank) * chunksPerBlock; }
     int outputChunks(Rank rank) const { return outputBlocks(rank) * chunksPerBlock; }
+
+    bool onlySums(Rank rank) const;
 
     /// True for every chunk of the table; scratch is not its business (false).
     bool has(const Location& location) const;

@@ -80,6 +80,9 @@ struct Plan {
     Rank me = 0;
     int ranks = 1;
     Rank root = 0;
+    /// Ranks of an all-reduce that only add, ascending: they have neither input nor output, and an
+    /// average is that of the others.
+    std::vector<Rank> summing;
     Mapping mapping = Mapping::kNone;
     std::string algorithm;  ///< catalogue name
     Chunking chunking;
@@ -91,6 +94,9 @@ struct Plan {
     bool sharedOutlivesCall =
         false;  ///< exit closure is not needed for `shared`: the engine keeps it long enough
     std::vector<Step> steps;
+
+    /// Ranks whose inputs a result is made of where collectives reduce.
+    int contributors() const { return ranks - static_cast<int>(summing.size()); }
 
     bool operator==(const Plan&) const = default;
 };

@@ -33,6 +33,7 @@ void add(Digest& digest, const Step& step) {
 
 void addAgreement(Digest& digest, const Plan& plan) {
     digest.add(plan.collective).add(plan.ranks).add(plan.root);
+    add(digest, plan.summing);
     digest.add(static_cast<std::uint64_t>(plan.algorithm.size())).add(plan.algorithm);
     digest.add(static_cast<std::uint64_t>(plan.chunking.cuts.size()));
     for (const Fraction& cut : plan.chunking.cuts) digest.add(cut.numerator).add(cut.denominator);

@@ -43,7 +43,7 @@ private:
             const bool agrees = plan.me == static_cast<Rank>(rank) &&
                                 plan.ranks == static_cast<int>(plans_.size()) &&
                                 plan.collective == collective_ && plan.root == first.root &&
-                                plan.chunking == first.chunking;
+                                plan.chunking == first.chunking && plan.summing == first.summing;
             if (!agrees) {
                 return Status::mismatch("plan of rank " + std::to_string(rank) +
                                         " is of another call");

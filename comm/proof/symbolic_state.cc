@@ -5,7 +5,7 @@
 
 namespace isthmus {
 
-Expressions::Expressions(int ranks) : ranks_(ranks) {
+Expressions::Expressions(int ranks, int contributors) : contributing_(contributors) {
     const std::size_t words = (static_cast<std::size_t>(ranks) + 63) / 64;
     for (Rank rank = 0; rank < ranks; ++rank) {
         Contributors alone;
@@ -47,7 +47,7 @@ bool Expressions::isEverybodyOnce(int expression) const {
     const Contributors& found = contributors_[static_cast<std::size_t>(expression)];
     int bits = 0;
     for (const std::uint64_t word : found.bits) bits += std::popcount(word);
-    return !found.isAnyTwice && bits == ranks_;
+    return !found.isAnyTwice && bits == contributing_;
 }
 
 std::size_t Expressions::Hash::operator()(const std::vector<int>& operands) const {

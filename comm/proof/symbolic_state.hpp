@@ -24,7 +24,8 @@ struct Value {
 /// operands of a node are sorted (a + b = b + a), more is not assumed.
 class Expressions {
 public:
-    explicit Expressions(int ranks);
+    /// `contributors`: how many of the ranks have an input where collectives reduce.
+    Expressions(int ranks, int contributors);
 
     int leaf(Rank rank) const { return rank; }
     int sum(std::vector<int> operands);
@@ -43,7 +44,7 @@ private:
         bool isAnyTwice = false;
     };
 
-    int ranks_;
+    int contributing_;
     std::unordered_map<std::vector<int>, int, Hash> known_;
     std::vector<Contributors> contributors_;  // by expression
 };

@@ -16,7 +16,7 @@ Walk::Walk(const std::vector<Plan>& plans, const Matching& matching, const Happe
       isInPlace_(std::move(isInPlace)),
       operand_(Operand::of(plans.front())),
       names_(plans, isInPlace_),
-      expressions_(static_cast<int>(plans.size())),
+      expressions_(static_cast<int>(plans.size()), plans.front().contributors()),
       memory_(names_.count()),
       isWritten_(names_.count(), false),
       seen_(names_.count()),
@@ -186,6 +186,10 @@ Status Walk::complete(int step, Value& value) const {
     if (value.isScaled) return wrong(step, "completes twice", where);
     if (!expressions_.isEverybodyOnce(value.expression)) {
         return wrong(step, "completes with other than every contributor once", where);
+    }
+    // It moves bytes and scales none: an average would be the sum.
+    if (act.sources.size() == 1 && plans_.front().contributors() > 1) {
+        return wrong(step, "completes by a copy what several contributed", where);
     }
     value.isScaled = true;
     return {};

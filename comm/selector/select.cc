@@ -137,6 +137,17 @@ const Algorithm* chooseInNode(const CallShape& call, const Layout& layout,
     return firstFitting(layout, call.collective, false);
 }
 
+// Some ranks of this all-reduce only add.
+bool isForSumming(const CallShape& call, const Layout& layout) {
+    return call.collective == Collective::kAllReduce && !layout.summing.empty();
+}
+
+const Algorithm* chooseSumming(const CallShape& call, const Layout& layout) {
+    const Algorithm* const levels = fitting(call.collective, "two_level_summing", layout);
+    const bool isPlain = levels == nullptr || call.isInRankOrder;
+    return isPlain ? fitting(call.collective, "summing", layout) : levels;
+}
+
 const Algorithm* chooseOverNodes(const CallShape& call, const Layout& layout) {
     if (call.isInRankOrder) return fitting(call.collective, "two_level_ordered", layout);
     for (const std::string_view name : betweenNodes(call, layout)) {
@@ -164,8 +175,8 @@ std::string objectionOf(const Algorithm& entry, const CallShape& call,
         return "does not serve blocks of different sizes: pairwise does";
     }
     if (call.isInRankOrder && !entry.isInRankOrder) {
-        return "does not add in the order of ranks, as this call must: direct, inline and "
-               "two_level_ordered do";
+        return "does not add in the order of ranks, as this call must: direct, inline, "
+               "summing and two_level_ordered do";
     }
     if (entry.name == "inline" && call.bytes > static_cast<std::uint64_t>(options.inlineBytes)) {
         return "serves up to " + std::to_string(options.inlineBytes) +
@@ -188,7 +199,8 @@ Result<const Algorithm*> wishedEntry(const CallShape& call, const Layout& layout
                                        knownAlgorithms(call.collective));
     }
     if (!wished->fits(layout)) {
-        return wrong("does not fit a layout of " + std::to_string(layout.nodes.size()) + " nodes");
+        return wrong("does not fit a layout of " + std::to_string(layout.nodes.size()) + " nodes" +
+                     (isForSumming(call, layout) ? " with ranks that only add" : ""));
     }
     const std::string objection = objectionOf(*wished, call, options);
     if (!objection.empty()) return wrong(objection);
@@ -212,6 +224,7 @@ Result<const Algorithm*> chooseEntry(const CallShape& call, const Layout& layout
     if (!options.algorithm.empty()) return wishedEntry(call, layout, options);
     if (const Algorithm* const set = entrySet(call, layout, options)) return set;
     if (isUnequalExchange(call)) return findAlgorithm(call.collective, "pairwise");
+    if (isForSumming(call, layout)) return chooseSumming(call, layout);
     const Algorithm* const entry = layout.nodes.size() > 1 ? chooseOverNodes(call, layout)
                                                            : chooseInNode(call, layout, options);
     if (entry == nullptr) {
@@ -272,6 +285,7 @@ std::string reasonOf(const Selection& selection, const CallShape& call, const La
     if (!options.algorithm.empty()) return "asked for by the caller";
     const Algorithm* const set = entrySet(call, layout, options);
     if (set != nullptr && set->name == selection.algorithm) return "set by ISTHMUS_ALGORITHM";
+    if (isForSumming(call, layout)) return "some ranks hold no data and only add";
     if (layout.nodes.size() > 1 && call.isInRankOrder) {
         return "in the order of ranks: operands are combined as on one node";
     }

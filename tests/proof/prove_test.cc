@@ -112,6 +112,11 @@ const Broken kBroken[] = {
      [](std::vector<Plan>& p) { p[0].steps[2].sources[0] = p[0].steps[2].sources[1]; }},
     {"never completed", kExamples[1],
      [](std::vector<Plan>& p) { p[1].steps[2].completes = false; }},
+    {"completes by a copy", kExamples[1],
+     [](std::vector<Plan>& p) {
+         p[1].steps[2].completes = false;
+         p[1].steps[3].completes = true;
+     }},
     {"completes twice", kExamples[2], [](std::vector<Plan>& p) { p[1].steps[6].completes = true; }},
     {"differs in bits", kExamples[3],
      [](std::vector<Plan>& p) { std::swap(p[1].steps[3].sources[1], p[1].steps[3].sources[2]); }},

@@ -301,7 +301,9 @@ private:
             return contribution(fromRoot ? operand_.root : block, name);
         }
         std::uint64_t sum = 0;
-        for (Rank rank = 0; rank < operand_.ranks; ++rank) sum += contribution(rank, name);
+        for (Rank rank = 0; rank < operand_.ranks; ++rank) {
+            if (!operand_.onlySums(rank)) sum += contribution(rank, name);
+        }
         return sum * kScale;
     }
 

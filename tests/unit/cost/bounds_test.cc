@@ -53,6 +53,20 @@ TEST(WireBound, OfAllReduceIgnoresHowManyRanksANodeHas) {
     EXPECT_EQ(wireBound(Collective::kAllReduce, Layout::of({0, 1, 2}), 600).busiest, 800u);
 }
 
+// Theirs once each way is all that nodes with data must carry when as many others add for them.
+TEST(WireBound, OfAllReduceCountsNodesThatOnlyAdd) {
+    Layout layout = Layout::of({0, 1, 2, 3, 3});
+    layout.summing = {2};
+    const WireBound one = wireBound(Collective::kAllReduce, layout, 600);
+    EXPECT_EQ(one.busiest, 600u);  // 2 * 2 / 4
+    EXPECT_EQ(one.nodes, (std::vector<WireBytes>{{600, 600}, {600, 600}, {0, 0}, {600, 600}}));
+    layout.summing = {4};  // its node holds data still
+    EXPECT_EQ(wireBound(Collective::kAllReduce, layout, 600).busiest, 900u);
+    layout.summing = {1, 2, 3, 4};
+    EXPECT_EQ(wireBound(Collective::kAllReduce, layout, 600).busiest, 0u);
+    EXPECT_EQ(wireBound(Collective::kAllGather, layout, 500).busiest, 400u);  // as ever
+}
+
 TEST(WireBound, OfRootedCallsDependsOnTheRootsNode) {
     const WireBound fromOne = wireBound(Collective::kScatter, threeTwoOne(), 600, 5);
     EXPECT_EQ(fromOne.nodes, (std::vector<WireBytes>{{0, 300}, {0, 200}, {500, 0}}));
