@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <numeric>
 
 #include "comm/algorithm/chunks.hpp"
@@ -47,6 +48,21 @@ bool areSharesPlausible(const Layout& layout) {
     return layout.shares.size() == layout.nodes.size() && !isNegative && sum > 0;
 }
 
+/// A number for each node, and nodes of one unit in one of the next too.
+bool areRacksPlausible(const Layout& layout) {
+    for (std::size_t level = 0; level < layout.racks.size(); ++level) {
+        if (layout.racks[level].size() != layout.nodes.size()) return false;
+        if (level == 0) continue;
+        std::map<int, int> outer;
+        for (std::size_t node = 0; node < layout.nodes.size(); ++node) {
+            const int row = layout.racks[level][node];
+            if (outer.emplace(layout.racks[level - 1][node], row).first->second != row)
+                return false;
+        }
+    }
+    return true;
+}
+
 /// Ascending, some ranks but not all.
 bool isSummingPlausible(const Layout& layout) {
     const std::vector<Rank>& summing = layout.summing;
@@ -74,6 +90,9 @@ Status checkRequest(const Layout& layout, const PlanRequest& request, const Entr
     }
     if (!isSummingPlausible(layout)) {
         return invalid(request, "ranks that only add must be some of all, in ascending order");
+    }
+    if (!areRacksPlausible(layout)) {
+        return invalid(request, "racks must be one for each node, each in one row");
     }
     const auto isRank = [&](Rank rank) { return rank >= 0 && rank < layout.ranks(); };
     if (!isRank(request.me) || !isRank(request.root)) {

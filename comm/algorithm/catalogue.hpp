@@ -21,10 +21,16 @@ struct Layout {
     /// Ranks that hold no data for all-reduces and only add, ascending; never all of them. They
     /// take part in the other collectives like any rank.
     std::vector<Rank> summing = {};
+    /// Where links between nodes differ: racks[0] numbers each node's rack, racks[1] the row of
+    /// racks that it is in, and so on outwards. Empty: all nodes are alike.
+    std::vector<std::vector<int>> racks = {};
 
     int ranks() const;
     int nodeOf(Rank rank) const;
     bool onlySums(Rank rank) const;
+    /// The same ranks with the outermost units for nodes: what their links carry is what nodes
+    /// send in it. As it is without racks.
+    Layout byRack() const;
     /// From node number per rank (any numbers).
     static Layout of(const std::vector<int>& nodeOfRank);
     bool operator==(const Layout&) const = default;
@@ -54,6 +60,9 @@ struct PlanRequest {
 ///     "two_level_node_first" "two_level_rail_first" (kShared); all_reduce "two_level_owners" where
 ///     Layout::shares says what each node owns
 ///     what reduces: "two_level_ordered"
+///   several nodes in racks (Layout::racks): all_reduce "three_level_exchange" "three_level_ring",
+///     all_gather and reduce_scatter "three_level_exchange" (kAll or kShared), all_to_all
+///     "rack_first" (kNone)
 ///   all_reduce where Layout::summing has ranks that only add, and then nothing else: "summing"
 ///   (any
 ///     layout; kNone), "two_level_summing" (kShared)

@@ -158,6 +158,7 @@ const std::vector<Entry>& entries() {
         addOrderedTwoLevel(list);
         addSumming(list);
         addMovingTwoLevel(list);
+        addThreeLevel(list);
         addReducingByMessages(list);
         addMovingByMessages(list);
         markRankOrder(list);

@@ -1,5 +1,6 @@
 #include "comm/algorithm/entry_kinds.hpp"
 #include "comm/algorithm/summing.hpp"
+#include "comm/algorithm/three_level.hpp"
 #include "comm/algorithm/two_hop.hpp"
 #include "comm/algorithm/two_level.hpp"
 
@@ -16,6 +17,14 @@ bool hasSumming(const Layout& layout) {
 
 bool isSeveralNodesWithSumming(const Layout& layout) {
     return layout.nodes.size() > 1 && !layout.summing.empty();
+}
+
+bool isInRacks(const Layout& layout) {
+    return layout.nodes.size() > 1 && !layout.racks.empty();
+}
+
+bool isInRacksWithData(const Layout& layout) {
+    return isInRacks(layout) && layout.summing.empty();
 }
 
 }  // namespace
@@ -130,6 +139,31 @@ void addMovingTwoLevel(std::vector<Entry>& all) {
     all.push_back(anyMapping(twoLevel("two_level_dissemination", kBarrier,
                                       "the node's first ranks meet in log2 rounds", kHensgen, whole,
                                       twoLevelBarrier)));
+}
+
+void addThreeLevel(std::vector<Entry>& all) {
+    using enum Collective;
+    all.push_back(withFit(twoLevel("three_level_exchange", kAllReduce,
+                                   "scatter sums in the node, in the rack, sum between racks, back",
+                                   kBlueConnect, piecesOfLevels, threeLevelExchangeAllReduce),
+                          isInRacksWithData));
+    all.push_back(
+        withFit(twoLevel("three_level_ring", kAllReduce, "the same with a ring between racks",
+                         kBlueConnect, piecesOfLevels, threeLevelRingAllReduce),
+                isInRacksWithData));
+    all.push_back(withFit(twoLevel("three_level_exchange", kReduceScatter,
+                                   "one sum of each block leaves a node, and one a rack",
+                                   kBlueConnect, whole, threeLevelReduceScatter),
+                          isInRacks));
+    all.push_back(withFit(twoLevel("three_level_exchange", kAllGather,
+                                   "each block goes once into each rack, and once into each node",
+                                   kBlueConnect, whole, threeLevelAllGather),
+                          isInRacks));
+    all.push_back(equalBlocks(withFit(
+        byMessages("rack_first", kAllToAll,
+                   "my blocks for another rack in one message: small blocks, few of them between",
+                   kPxn, whole, rackFirstAllToAll),
+        isInRacks)));
 }
 
 }  // namespace isthmus

@@ -59,5 +59,6 @@ void addReducingTwoLevel(std::vector<Entry>& all);
 void addSumming(std::vector<Entry>& all);
 void addOrderedTwoLevel(std::vector<Entry>& all);
 void addMovingTwoLevel(std::vector<Entry>& all);
+void addThreeLevel(std::vector<Entry>& all);
 
 }  // namespace isthmus

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 
+#include "comm/algorithm/levels.hpp"
 #include "comm/algorithm/scene.hpp"
 
 namespace isthmus {
@@ -38,6 +39,19 @@ bool Layout::onlySums(Rank rank) const {
     return std::binary_search(summing.begin(), summing.end(), rank);
 }
 
+Layout Layout::byRack() const {
+    if (racks.empty()) return *this;
+    std::vector<int> rackOf(static_cast<std::size_t>(ranks()));
+    for (std::size_t node = 0; node < nodes.size(); ++node) {
+        for (const Rank rank : nodes[node]) {
+            rackOf[static_cast<std::size_t>(rank)] = racks.back()[node];
+        }
+    }
+    Layout outer = of(rackOf);
+    outer.summing = summing;
+    return outer;
+}
+
 Layout Layout::of(const std::vector<int>& nodeOfRank) {
     Layout layout;
     std::map<int, std::size_t> numbers;
@@ -66,9 +80,8 @@ Group Scene::everybody(Rank me) const {
 
 Group Scene::everybodyFromRoot(Rank me) const {
     std::vector<Rank> order = {root};
-    for (int hops = 0; hops < nodes(); ++hops) {
-        const auto at = static_cast<std::size_t>((rootNode() + hops) % nodes());
-        for (const Rank rank : layout.nodes[at]) {
+    for (const int at : nodesFrom(layout, rootNode())) {
+        for (const Rank rank : layout.nodes[static_cast<std::size_t>(at)]) {
             if (rank != root) order.push_back(rank);
         }
     }

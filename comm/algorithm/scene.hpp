@@ -25,7 +25,7 @@ struct Scene {
     /// All ranks, node by node, so that neighbours are mostly on one node: a ring crosses each
     /// node's card once each way, whatever the order of ranks.
     Group everybody(Rank me) const;
-    /// The same with the root at position 0, its node first.
+    /// The same with the root at position 0, its node first, then its rack.
     Group everybodyFromRoot(Rank me) const;
 };
 

@@ -3,28 +3,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "comm/algorithm/fractions.hpp"
+
 namespace isthmus {
-namespace {
-
-Fraction reduced(std::int64_t numerator, std::int64_t denominator) {
-    const std::int64_t common = std::gcd(numerator, denominator);
-    return {numerator / common, denominator / common};
-}
-
-bool isLess(const Fraction& a, const Fraction& b) {
-    return a.numerator * b.denominator < b.numerator * a.denominator;
-}
-
-/// from + (to - from) * part / parts
-Fraction between(const Fraction& from, const Fraction& to, int part, int parts) {
-    const std::int64_t common = std::lcm(from.denominator, to.denominator);
-    const std::int64_t low = from.numerator * (common / from.denominator);
-    const std::int64_t high = to.numerator * (common / to.denominator);
-    return reduced(low * parts + (high - low) * part, common * parts);
-}
-
-}  // namespace
-
 Shards::Shards(const Layout& layout) : layout_(layout) {
     std::vector<std::size_t> sizes;
     for (const std::vector<Rank>& node : layout.nodes) sizes.push_back(node.size());
@@ -47,11 +28,15 @@ Rank Shards::helper(int node, int shard) const {
 
 std::vector<Rank> Shards::rail(int shard, int firstNode) const {
     const int nodes = static_cast<int>(layout_.nodes.size());
+    std::vector<int> order;
+    for (int hops = 0; hops < nodes; ++hops) order.push_back((firstNode + hops) % nodes);
+    return rail(shard, order);
+}
+
+std::vector<Rank> Shards::rail(int shard, const std::vector<int>& nodes) const {
     std::vector<Rank> ranks;
-    ranks.reserve(layout_.nodes.size());
-    for (int hops = 0; hops < nodes; ++hops) {
-        ranks.push_back(helper((firstNode + hops) % nodes, shard));
-    }
+    ranks.reserve(nodes.size());
+    for (const int node : nodes) ranks.push_back(helper(node, shard));
     return ranks;
 }
 

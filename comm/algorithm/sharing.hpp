@@ -18,6 +18,8 @@ public:
     Rank helper(int node, int shard) const;
     /// The helpers of a shard, one for each node, from `firstNode` on.
     std::vector<Rank> rail(int shard, int firstNode) const;
+    /// The same for nodes in any order.
+    std::vector<Rank> rail(int shard, const std::vector<int>& nodes) const;
     /// Shards that a rank of the node serves: they are neighbours.
     std::vector<int> servedBy(int node, Rank rank) const;
     /// Every shard cut again into `parts` equal pieces: shard k is chunks k * parts and on.

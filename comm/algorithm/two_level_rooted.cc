@@ -1,5 +1,6 @@
 #include "comm/algorithm/chunks.hpp"
 #include "comm/algorithm/double_tree.hpp"
+#include "comm/algorithm/levels.hpp"
 #include "comm/algorithm/node_level.hpp"
 #include "comm/algorithm/sharing.hpp"
 #include "comm/algorithm/two_level.hpp"
@@ -21,13 +22,15 @@ std::vector<Chunks> sharesOf(const Shards& shards, const Scene& scene, const Tre
     return shares;
 }
 
-/// Calls `go(rail, tree, chunk)` for all that I serve, the root's node first on each rail.
+/// Calls `go(rail, tree, chunk)` for all that I serve, the root's node first on each rail,
+/// then its rack: a chain enters every rack once.
 template <typename Go>
 void alongRails(const PlanBuilder& plan, const Scene& scene, const Shards& shards,
                 const Trees& trees, const Go& go) {
     const int parts = static_cast<int>(trees.size());
+    const std::vector<int> nodes = nodesFrom(scene.layout, scene.rootNode());
     for (const int shard : shards.servedBy(scene.myNode, plan.me())) {
-        const Group rail(shards.rail(shard, scene.rootNode()), plan.me());
+        const Group rail(shards.rail(shard, nodes), plan.me());
         int chunk = shard * parts;
         for (const TreeShape tree : trees) go(rail, tree, chunk++);
     }

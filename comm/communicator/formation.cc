@@ -31,6 +31,7 @@ struct Card {  // a rank's calling card
     Bytes between;
     std::uint64_t lineBitsPerSecond = 0;  ///< 0: not known
     bool onlySums = false;
+    RackWord rack;
 };
 
 std::string agreedOptions(const Runtime& runtime) {
@@ -57,6 +58,7 @@ Bytes pack(const Card& card) {
         .put(card.communicator);
     writer.put(std::string_view(card.place)).put(std::string_view(card.options));
     writer.put(card.lineBitsPerSecond).put(static_cast<std::uint8_t>(card.onlySums ? 1 : 0));
+    writer.put(std::string_view(card.rack.name)).put(card.rack.bitsPerSecond);
     writer.put(std::span<const std::byte>(card.inside))
         .put(std::span<const std::byte>(card.between));
     return writer.take();
@@ -77,6 +79,7 @@ Result<Card> unpack(const Bytes& bytes, Rank rank) {
     card.options = reader.getText();
     card.lineBitsPerSecond = reader.get<std::uint64_t>();
     card.onlySums = reader.get<std::uint8_t>() != 0;
+    card.rack = {reader.getText(), reader.get<std::uint64_t>(), card.lineBitsPerSecond};
     const auto inside = reader.getBytes();
     card.inside.assign(inside.begin(), inside.end());
     const auto between = reader.getBytes();
@@ -175,6 +178,13 @@ Result<std::vector<Proof>> readProofs(const std::vector<Bytes>& blobs) {
         proofs.push_back(std::move(proof));
     }
     return proofs;
+}
+
+Result<std::vector<std::vector<int>>> racksOf(const Layout& layout,
+                                              const std::vector<Card>& cards) {
+    std::vector<RackWord> words;
+    for (const Card& card : cards) words.push_back(card.rack);
+    return racksOf(layout, words);
 }
 
 /// Ranks that only add; none where nobody would have anything to add.
@@ -283,6 +293,7 @@ Result<MembershipConfig> formMembership(Runtime& runtime, Exchanger& exchanger, 
     mine.place = placeHere();
     mine.options = agreedOptions(runtime);
     mine.onlySums = runtime.onlySums();
+    mine.rack = runtime.rack();
     mine.lineBitsPerSecond = static_cast<std::uint64_t>(runtime.lineBitsPerSecond());
     runtime.engine().withToken([&] {
         if (Transport* inside = runtime.insideNode()) mine.inside = inside->address();
@@ -333,6 +344,11 @@ Result<MembershipConfig> formMembership(Runtime& runtime, Exchanger& exchanger, 
         config.layout = Layout::of(nodesFromProofs(proven));
         config.layout.summing = summingOf(*cards);
         config.layout.shares = sharesOf(config.layout, *cards);
+        auto racks = racksOf(config.layout, *cards);
+        status = racks.status();
+        if (status.ok()) config.layout.racks = std::move(*racks);
+    }
+    if (status.ok()) {
         status = placeMembers(runtime, config, *cards, *proofs, inside);
     }
     if (!status.ok()) {

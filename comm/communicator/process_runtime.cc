@@ -79,6 +79,20 @@ Result<double> lineRateOf(const std::string& text, const NetDevice& device) {
                                  "\", expected such as 10gbit, 2.5gbit or 500mbit, auto or none");
 }
 
+Result<RackWord> rackOf(const Options& options) {
+    RackWord rack;
+    rack.name = options.text("ISTHMUS_RACK");
+    const std::string& rate = options.text("ISTHMUS_RACK_RATE");
+    if (rate == "none") return rack;
+    const auto bits = bitsPerSecondOf(rate);
+    if (!bits) {
+        return Status::configuration("ISTHMUS_RACK_RATE is \"" + rate +
+                                     "\", expected such as 40gbit or none");
+    }
+    rack.bitsPerSecond = static_cast<std::uint64_t>(*bits);
+    return rack;
+}
+
 Status addTcp(Runtime& runtime, const JobKey& key, const std::string& towards) {
     const auto devices = discoverNetDevices();
     if (!devices.ok()) return devices.status();
@@ -140,9 +154,12 @@ Result<std::unique_ptr<Runtime>> makeForProcess(const std::string& towards) {
     engine.clock = &clock;
     engine.cacheBytes = lastLevelCacheBytes();
     engine.cpus = allowedCpus();
+    Result<RackWord> rack = rackOf(*options);
+    if (!rack.ok()) return rack.status();
     const bool onlySums = options->flag("ISTHMUS_ONLY_SUMS");
     return Runtime::make(std::move(*options), engine, [&](Runtime& runtime) {
         runtime.setOnlySums(onlySums);
+        runtime.setRack(std::move(*rack));
         ISTHMUS_TRY(addShm(runtime, *key));
         return addTcp(runtime, *key, towards);
     });

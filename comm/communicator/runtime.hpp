@@ -6,6 +6,7 @@
 #include <isthmus/status.hpp>
 
 #include "comm/base/knobs.hpp"
+#include "comm/communicator/racks.hpp"
 #include "comm/engine/engine.hpp"
 #include "comm/memory/arena.hpp"
 #include "comm/selector/select.hpp"
@@ -19,6 +20,12 @@ inline constexpr Knob kCommunicatorKnobs[] = {
     {"ISTHMUS_ONLY_SUMS", "0", Unit::kFlag,
      "the ranks of this process hold no data for all-reduces and only add up that of others: they "
      "call them with null buffers"},
+    {"ISTHMUS_RACK", "", Unit::kText,
+     "the rack of this node, a name that its other nodes say too (row/rack for racks in rows): "
+     "links between racks are crossed by what they must carry only"},
+    {"ISTHMUS_RACK_RATE", "none", Unit::kText,
+     "what the link of this node's rack carries each way: 40gbit; none: not known, less than its "
+     "nodes' cards together"},
     {"ISTHMUS_TIMEOUT", "300000", Unit::kMilliseconds,
      "how long one call, or making a communicator, may take before it fails"},
     {"ISTHMUS_SHM", "1", Unit::kFlag,
@@ -62,6 +69,9 @@ public:
     /// Whether ranks of this process only add in all-reduces (ISTHMUS_ONLY_SUMS).
     bool onlySums() const { return onlySums_; }
     void setOnlySums(bool only) { onlySums_ = only; }
+    /// Where this node is (ISTHMUS_RACK) and what leads there (ISTHMUS_RACK_RATE).
+    const RackWord& rack() const { return rack_; }
+    void setRack(RackWord rack) { rack_ = std::move(rack); }
     void setLineBitsPerSecond(double bits) { lineBitsPerSecond_ = bits; }
 
 private:
@@ -76,6 +86,7 @@ private:
     Transport* betweenNodes_ = nullptr;
     double lineBitsPerSecond_ = 0;
     bool onlySums_ = false;
+    RackWord rack_;
 };
 
 }  // namespace isthmus

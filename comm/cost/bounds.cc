@@ -18,8 +18,14 @@ bool hasOperand(const Layout& layout, std::size_t node) {
     return holds[node] && std::count(holds.begin(), holds.end(), true) > 1;
 }
 
-// The operands of `holding` nodes meet and their sum goes back to them: the mean of all cards, and
-// what a node with data sends whatever the others do.
+// The operands of nodes with data meet and their sum goes back to them: what all cards send.
+double totalOfAllReduce(const Layout& layout, std::uint64_t bytes) {
+    const std::vector<bool> holds = nodesWithData(layout);
+    const auto holding = std::count(holds.begin(), holds.end(), true);
+    return 2 * static_cast<double>(holding - 1) * static_cast<double>(bytes);
+}
+
+// The mean of that, and what a node with data sends whatever the others do.
 std::uint64_t busiestOfAllReduce(const Layout& layout, std::uint64_t bytes) {
     const std::vector<bool> holds = nodesWithData(layout);
     const auto holding = static_cast<std::uint64_t>(std::count(holds.begin(), holds.end(), true));
@@ -84,9 +90,12 @@ double boundSeconds(Collective collective, const Layout& layout, std::uint64_t b
         seconds = std::max(seconds, static_cast<double>(bound.nodes[node].larger()) / rate);
         together += rate;
     }
+    if (!layout.racks.empty() && model.rackBytesPerSecond > 0) {
+        const std::uint64_t between = wireBound(collective, layout.byRack(), bytes, root).busiest;
+        seconds = std::max(seconds, static_cast<double>(between) / model.rackBytesPerSecond);
+    }
     if (collective != Collective::kAllReduce || together <= 0) return seconds;
-    const double all = static_cast<double>(bound.busiest) * static_cast<double>(bound.nodes.size());
-    return std::max(seconds, all / together);
+    return std::max(seconds, totalOfAllReduce(layout, bytes) / together);
 }
 
 }  // namespace isthmus

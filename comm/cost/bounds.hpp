@@ -30,15 +30,15 @@ struct WireBound {
 /// Least bytes between nodes for one call whose operand has `bytes` (nccl-tests' size; see
 /// CallShape). Any layout.
 /// Source: collectives.md 2.1. All-reduce: the sum of N operands needs N - 1 operands to move
-/// towards it and N - 1 away from it, 2 (N - 1) S in all, so some node carries the mean of them (over
-/// nodes that only add too: N counts those with data; each of these sends and receives S);
+/// towards it and N - 1 away from it, 2 (N - 1) S in all, so some node carries the mean of them
+/// (over nodes that only add too: N counts those with data; each of these sends and receives S);
 /// the others: what is missing in a node must enter it, what only it has must leave it.
 WireBound wireBound(Collective collective, const Layout& layout, std::uint64_t bytes,
                     Rank root = 0);
 
 /// Least seconds for the same: what each node must move over its own card, with `cards` of even
 /// speed per node; for an all-reduce also what all must move over all cards together, since it may
-/// be shared out unevenly.
+/// be shared out unevenly. Where the model knows the links of racks, what the busiest carries.
 double boundSeconds(Collective collective, const Layout& layout, std::uint64_t bytes, Rank root,
                     const LinkModel& model, int cards = 1);
 

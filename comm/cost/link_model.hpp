@@ -13,6 +13,8 @@ struct LinkModel {
     double wireBytesPerSecond = 1.196e9;  ///< one node's goodput, each way: 10 Gbit/s at MTU 1500
     /// The same by node, where cards differ; empty: `wireBytesPerSecond` each.
     std::vector<double> cardBytesPerSecond;
+    /// What the link of an outermost unit of nodes (Layout::byRack) carries each way; 0: anything.
+    double rackBytesPerSecond = 0;
     double wireLatencySeconds = 15e-6;   ///< one small message between nodes, user to user
     double messageSeconds = 4e-6;        ///< CPU of one message, send plus receive
     double meetSeconds = 1e-6;           ///< one signal-all, wait-all inside a node

@@ -16,6 +16,12 @@ Simulation::Simulation(std::span<const Plan> plans, const Layout& layout, const 
     for (std::size_t rank = 0; rank < plans.size(); ++rank) {
         nodeOf_.push_back(layout.nodeOf(static_cast<Rank>(rank)));
     }
+    rackOf_.assign(layout.nodes.size(), 0);
+    if (!layout.racks.empty()) rackOf_ = layout.racks.back();
+    const auto racks =
+        static_cast<std::size_t>(*std::max_element(rackOf_.begin(), rackOf_.end()) + 1);
+    rackEgressFree_.assign(racks, 0);
+    rackIngressFree_.assign(racks, 0);
     for (const std::vector<Rank>& node : layout.nodes) {
         ranksOnNode_.push_back(static_cast<double>(node.size()));
     }
@@ -234,6 +240,36 @@ void Simulation::postMessage(const Event& event) {
              isSend ? event.step : partner);
 }
 
+// Through the sender's card, the links of both racks where these differ, and the receiver's card. A
+// message holds each for as long as that one needs for its bytes. A faster one takes what arrives
+// no sooner than a slower one gives it.
+Simulation::Passage Simulation::overWire(double at, int from, int to, double bytes) {
+    const auto sender = static_cast<std::size_t>(from);
+    const auto receiver = static_cast<std::size_t>(to);
+    double& egress = egressFree_[sender];
+    double& ingress = ingressFree_[receiver];
+    const bool isBetween = rackOf_[sender] != rackOf_[receiver] && model_.rackBytesPerSecond > 0;
+    if (!isBetween) {
+        const double begins = std::max(at, egress);
+        egress = begins + bytes / model_.wireOf(sender);
+        const double taken =
+            std::max(begins + model_.wireLatencySeconds, ingress) + bytes / model_.wireOf(receiver);
+        ingress = std::max(taken, egress + model_.wireLatencySeconds);
+        return {egress, ingress};
+    }
+    const double between = bytes / model_.rackBytesPerSecond;
+    double& out = rackEgressFree_[static_cast<std::size_t>(rackOf_[sender])];
+    double& in = rackIngressFree_[static_cast<std::size_t>(rackOf_[receiver])];
+    const double begins = std::max({at, egress, out});
+    const double arrives = std::max({begins + model_.wireLatencySeconds, ingress, in});
+    egress = begins + bytes / model_.wireOf(sender);
+    out = begins + between;
+    ingress = arrives + bytes / model_.wireOf(receiver);
+    in = arrives + between;
+    const double sent = std::max(egress, out);
+    return {sent, std::max({ingress, in, sent + model_.wireLatencySeconds})};
+}
+
 void Simulation::transfer(double at, Rank from, int segment, int step) {
     const Rank to = stepOf(from, step).peers.front();
     const int partner = linksOf(from, step).partner;
@@ -244,14 +280,10 @@ void Simulation::transfer(double at, Rank from, int segment, int step) {
         sent = at + model_.meetSeconds + bytes / rankRate(to, model_.nodeBytesPerSecond);
         arrived = sent;
     } else {
-        const auto sender = static_cast<std::size_t>(nodeOf_[static_cast<std::size_t>(from)]);
-        const auto receiver = static_cast<std::size_t>(nodeOf_[static_cast<std::size_t>(to)]);
-        const double begins = std::max(at, egressFree_[sender]);
-        sent = egressFree_[sender] = begins + bytes / model_.wireOf(sender);
-        const double taken = std::max(begins + model_.wireLatencySeconds, ingressFree_[receiver]) +
-                             bytes / model_.wireOf(receiver);
-        // A faster card still takes what arrives no sooner than the slower one gives it.
-        arrived = ingressFree_[receiver] = std::max(taken, sent + model_.wireLatencySeconds);
+        const Passage passage = overWire(at, nodeOf_[static_cast<std::size_t>(from)],
+                                         nodeOf_[static_cast<std::size_t>(to)], bytes);
+        sent = passage.sent;
+        arrived = passage.arrived;
     }
     push(sent, What::kDone, from, segment, step);
     push(arrived, What::kDone, to, segment, partner);

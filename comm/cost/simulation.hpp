@@ -82,6 +82,11 @@ private:
     Progress& progressOf(Rank rank, int segment);
     double rankRate(Rank rank, double nodeRate) const;
     bool sameNode(Rank one, Rank other) const;
+    struct Passage {
+        double sent = 0;
+        double arrived = 0;
+    };
+    Passage overWire(double at, int from, int to, double bytes);
 
     std::span<const Plan> plans_;
     const PlanCall call_;
@@ -91,6 +96,9 @@ private:
     std::vector<RankState> ranks_;
     std::vector<double> egressFree_;
     std::vector<double> ingressFree_;
+    std::vector<int> rackOf_;  // by node
+    std::vector<double> rackEgressFree_;
+    std::vector<double> rackIngressFree_;
     std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
     std::uint64_t made_ = 0;
     double end_ = 0;

@@ -148,8 +148,18 @@ const Algorithm* chooseSumming(const CallShape& call, const Layout& layout) {
     return isPlain ? fitting(call.collective, "summing", layout) : levels;
 }
 
+// Large calls over racks, whose links are taken to be slower than cards (formation drops racks
+// whose links are not): each link carries the least. Small ones have no use for two more rounds.
+const Algorithm* chooseOverRacks(const CallShape& call, const Layout& layout) {
+    if (layout.racks.empty() || call.bytes <= kFewRoundsBytes) return nullptr;
+    const bool areFew = layout.byRack().nodes.size() <= kExchangeNodes;
+    const bool isRing = call.collective == Collective::kAllReduce && !areFew;
+    return fitting(call.collective, isRing ? "three_level_ring" : "three_level_exchange", layout);
+}
+
 const Algorithm* chooseOverNodes(const CallShape& call, const Layout& layout) {
     if (call.isInRankOrder) return fitting(call.collective, "two_level_ordered", layout);
+    if (const Algorithm* entry = chooseOverRacks(call, layout)) return entry;
     for (const std::string_view name : betweenNodes(call, layout)) {
         const std::string composed = "two_level_" + std::string(name);
         if (const Algorithm* entry = fitting(call.collective, composed, layout)) return entry;
@@ -293,6 +303,9 @@ std::string reasonOf(const Selection& selection, const CallShape& call, const La
         return selection.algorithm == "inline"
                    ? "tiny: one meeting inside the node costs less than two"
                    : "one node: ranks read and write each other's memory";
+    }
+    if (selection.algorithm.find("three_level") != std::string::npos) {
+        return "links between racks are slower: each carries what it must, once";
     }
     if (selection.algorithm.find("ring") != std::string::npos) {
         return exchangeKeepsBound(layout) ? "large messages over many nodes: neighbours only"

@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -27,6 +28,8 @@ struct ExplainOptions {
     std::string nodes = "1x2";
     std::string order = "block";
     std::string rate;
+    std::string rackRate;
+    std::string summing;
     std::string type = "f32";
     int root = 0;
     std::string algorithm;
@@ -53,6 +56,32 @@ Result<std::vector<double>> linesOf(const std::string& text) {
     return lines;
 }
 
+/// Says where racks are, and which ranks only add ("4,5").
+Status arrange(Layout& layout, const NodeSpec& nodes, NodeSpec::Order order,
+               const std::string& summing) {
+    if (!nodes.racks().empty()) {
+        std::vector<int> racks(layout.nodes.size());
+        const std::vector<int> nodeOfRank = nodes.nodeOfRank(order);
+        for (std::size_t node = 0; node < racks.size(); ++node) {
+            const auto first = static_cast<std::size_t>(layout.nodes[node].front());
+            racks[node] = nodes.racks()[static_cast<std::size_t>(nodeOfRank[first])];
+        }
+        layout.racks = {std::move(racks)};
+    }
+    for (std::size_t at = 0; at < summing.size();) {
+        const std::size_t comma = std::min(summing.find(',', at), summing.size());
+        const Result<std::int64_t> rank = parseBytes(summing.substr(at, comma - at));
+        if (!rank.ok() || *rank < 0 || *rank >= layout.ranks()) {
+            return Status::invalidArgument("--summing " + summing + ": ranks such as 4,5 of " +
+                                           std::to_string(layout.ranks()));
+        }
+        layout.summing.push_back(static_cast<Rank>(*rank));
+        at = comma + 1;
+    }
+    std::sort(layout.summing.begin(), layout.summing.end());
+    return {};
+}
+
 Result<ExplainQuestion> questionOf(const ExplainOptions& options) {
     const Result<Collective> collective = collectiveNamed(options.collective);
     if (!collective.ok()) return collective.status();
@@ -66,6 +95,9 @@ Result<ExplainQuestion> questionOf(const ExplainOptions& options) {
     if (!type.ok()) return type.status();
     Result<std::vector<double>> lines = linesOf(options.rate);
     if (!lines.ok()) return lines.status();
+    const Result<cluster::Rate> rackRate =
+        cluster::Rate::parse(options.rackRate.empty() ? "none" : options.rackRate);
+    if (!rackRate.ok()) return rackRate.status().within("--rack-rate");
     if (options.root < 0 || options.root >= nodes->ranks()) {
         return Status::invalidArgument(
             fmt::format("--root {}: there are {} ranks", options.root, nodes->ranks()));
@@ -84,6 +116,8 @@ Result<ExplainQuestion> questionOf(const ExplainOptions& options) {
     question.bytes = isBarrier ? 0 : static_cast<std::uint64_t>(*bytes);
     question.root = options.root;
     question.layout = Layout::of(nodes->nodeOfRank(*order));
+    ISTHMUS_TRY(arrange(question.layout, *nodes, *order, options.summing));
+    question.rackBitsPerSecond = static_cast<double>(rackRate->bitsPerSecond);
     question.layoutText = nodes->text();
     question.isMapped = !options.usesMalloc;
     question.lineBitsPerSecond = std::move(*lines);
@@ -169,11 +203,16 @@ void addExplain(CLI::App& app, Action& chosen) {
                     "gather, scatter, barrier");
     sub->add_option("--bytes", options->bytes, "the whole operand, as nccl-tests counts: 25M")
         ->capture_default_str();
-    sub->add_option("--nodes", options->nodes, "2x2, 3+2+1")->capture_default_str();
+    sub->add_option("--nodes", options->nodes, "2x2, 3+2+1; a slash between racks: 2x4/2x4")
+        ->capture_default_str();
     sub->add_option("--order", options->order, "rank order over nodes: block, round-robin")
         ->capture_default_str();
     sub->add_option("--rate", options->rate,
                     "line of a node: 1gbit (10gbit is assumed), or of each: 2gbit,1gbit");
+    sub->add_option("--rack-rate", options->rackRate,
+                    "link of one rack: 40gbit (that of one node is assumed)");
+    sub->add_option("--summing", options->summing,
+                    "ranks without data that only add in an all-reduce: 4,5 (ISTHMUS_ONLY_SUMS)");
     sub->add_option("--type", options->type, "element type")->capture_default_str();
     sub->add_option("--root", options->root, "root rank")->capture_default_str();
     sub->add_option("--algorithm", options->algorithm, "take this one instead of choosing");
@@ -185,7 +224,8 @@ void addExplain(CLI::App& app, Action& chosen) {
     CLI::Option* measured =
         sub->add_option("--measured", options->measured,
                         "a file of bench --format json: predicted and measured side by side");
-    for (const char* own : {"--bytes", "--nodes", "--order", "--type", "--root", "--malloc"})
+    for (const char* own : {"--bytes", "--nodes", "--order", "--type", "--root", "--malloc",
+                            "--summing", "--rack-rate"})
         measured->excludes(own);  // the file says it
     sub->add_flag("--json", options->isJson, "print JSON");
     sub->add_flag("--dot", options->isDot, "print the chosen plans for Graphviz")

@@ -30,6 +30,10 @@ const ExplainCandidate* chosenOf(const ExplainAnswer& answer) {
     return nullptr;
 }
 
+bool hasRacks(const ExplainQuestion& question) {
+    return !question.layout.racks.empty();
+}
+
 std::string headText(const ExplainQuestion& question, const ExplainAnswer& answer) {
     const std::size_t nodes = question.layout.nodes.size();
     std::string text = fmt::format("{} of {} ({} bytes, {}) over {}: {} node{}, {} ranks\n",
@@ -43,25 +47,38 @@ std::string headText(const ExplainQuestion& question, const ExplainAnswer& answe
         for (const double rate : answer.model.cardBytesPerSecond)
             rates += fmt::format("{}{:.4g}", rates.empty() ? "" : ", ", rate / 1e6);
     }
-    return text +
-           fmt::format("goodput of a card: {} MB/s ({})\nlower bound: {} bytes per card, {}\n",
-                       rates,
-                       question.lineBitsPerSecond.empty() ? "assumed: 10 Gbit/s"
-                                                          : "95.65 % of the line given",
-                       answer.bound.busiest, timeText(answer.boundSeconds));
+    const char* const given = "95.65 % of the line given";
+    text += fmt::format("goodput of a card: {} MB/s ({})\n", rates,
+                        question.lineBitsPerSecond.empty() ? "assumed: 10 Gbit/s" : given);
+    std::string ofRacks;
+    if (hasRacks(question)) {
+        text += fmt::format("goodput of a rack's link: {:.4g} MB/s ({})\n",
+                            answer.model.rackBytesPerSecond / 1e6,
+                            question.rackBitsPerSecond > 0 ? given : "assumed: that of a card");
+        ofRacks = fmt::format(", {} per rack", answer.rackBound.busiest);
+    }
+    return text + fmt::format("lower bound: {} bytes per card{}, {}\n", answer.bound.busiest,
+                              ofRacks, timeText(answer.boundSeconds));
 }
 
-std::string candidateLine(const ExplainAnswer& answer, const ExplainCandidate& candidate) {
+/// A column for racks where there are any.
+std::string rackColumn(const ExplainQuestion& question, const std::string& text) {
+    return hasRacks(question) ? fmt::format(" {:>14}", text) : "";
+}
+
+std::string candidateLine(const ExplainQuestion& question, const ExplainAnswer& answer,
+                          const ExplainCandidate& candidate) {
     const bool isChosen = candidate.algorithm.name == answer.chosen;
     const double bound = static_cast<double>(answer.bound.busiest);
     const std::string ratio =
         bound > 0 ? fmt::format("{:.3f}", static_cast<double>(candidate.busiest) / bound) : "-";
     const std::string share =
         bound > 0 ? fmt::format("{:.1f} %", 100 * answer.boundSeconds / candidate.seconds) : "-";
-    return fmt::format("{} {:<28} {:>12} {:>9} {:>14} {:>7} {:>8} {:>6}  {}\n",
+    return fmt::format("{} {:<28} {:>12} {:>9} {:>14} {:>7}{} {:>8} {:>6}  {}\n",
                        isChosen ? "*" : " ", candidate.algorithm.name, timeText(candidate.seconds),
-                       share, candidate.busiest, ratio, candidate.selection.segments,
-                       candidate.steps, candidate.algorithm.meaning);
+                       share, candidate.busiest, ratio,
+                       rackColumn(question, std::to_string(candidate.busiestRack)),
+                       candidate.selection.segments, candidate.steps, candidate.algorithm.meaning);
 }
 
 Json nodesJson(const std::vector<WireBytes>& nodes) {
@@ -83,6 +100,7 @@ Json candidateJson(const ExplainAnswer& answer, const ExplainCandidate& candidat
                  {"segments", candidate.selection.segments},
                  {"window", candidate.selection.window},
                  {"steps", candidate.steps}};
+    if (candidate.busiestRack > 0) json["rack_bytes"] = candidate.busiestRack;
     json["of_bound"] =
         bound > 0 && candidate.seconds > 0 ? Json(answer.boundSeconds / candidate.seconds) : Json();
     json["bytes_over_bound"] =
@@ -94,10 +112,11 @@ Json candidateJson(const ExplainAnswer& answer, const ExplainCandidate& candidat
 
 std::string answerText(const ExplainQuestion& question, const ExplainAnswer& answer) {
     std::string text = headText(question, answer);
-    text += fmt::format("\n  {:<28} {:>12} {:>9} {:>14} {:>7} {:>8} {:>6}\n", "algorithm",
-                        "predicted", "of bound", "bytes/card", "x bound", "segments", "steps");
+    text += fmt::format("\n  {:<28} {:>12} {:>9} {:>14} {:>7}{} {:>8} {:>6}\n", "algorithm",
+                        "predicted", "of bound", "bytes/card", "x bound",
+                        rackColumn(question, "bytes/rack"), "segments", "steps");
     for (const ExplainCandidate& candidate : answer.candidates) {
-        text += candidateLine(answer, candidate);
+        text += candidateLine(question, answer, candidate);
     }
     text += fmt::format("\nchosen: {}: {}\n", answer.chosen, answer.why);
     const ExplainCandidate* chosen = chosenOf(answer);
@@ -130,6 +149,11 @@ std::string answerJson(const ExplainQuestion& question, const ExplainAnswer& ans
                  {"why", answer.why}};
     if (!answer.model.cardBytesPerSecond.empty())
         json["goodput_by_node"] = answer.model.cardBytesPerSecond;
+    if (hasRacks(question)) {
+        json["racks"] = question.layout.racks.back();
+        json["goodput_bytes_per_second_of_racks"] = answer.model.rackBytesPerSecond;
+        json["bound"]["rack_bytes"] = answer.rackBound.busiest;
+    }
     for (const ExplainCandidate& candidate : answer.candidates) {
         json["candidates"].push_back(candidateJson(answer, candidate));
     }

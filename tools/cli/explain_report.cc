@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "comm/algorithm/summing.hpp"
 #include "comm/algorithm/water_fill.hpp"
 #include "comm/cost/simulate.hpp"
 
@@ -38,10 +39,16 @@ Result<std::vector<Plan>> plansOf(const ExplainQuestion& question, const Algorit
 LinkModel modelOf(const ExplainQuestion& question) {
     LinkModel model = question.options.model;
     const std::vector<double>& lines = question.lineBitsPerSecond;
-    if (lines.empty()) return model;
-    model.wireBytesPerSecond = goodputOf(*std::min_element(lines.begin(), lines.end()));
-    if (lines.size() < 2) return model;
-    for (const double line : lines) model.cardBytesPerSecond.push_back(goodputOf(line));
+    if (!lines.empty()) {
+        model.wireBytesPerSecond = goodputOf(*std::min_element(lines.begin(), lines.end()));
+    }
+    if (lines.size() > 1) {
+        for (const double line : lines) model.cardBytesPerSecond.push_back(goodputOf(line));
+    }
+    if (question.layout.racks.empty()) return model;
+    model.rackBytesPerSecond = question.rackBitsPerSecond > 0
+                                   ? goodputOf(question.rackBitsPerSecond)
+                                   : model.wireBytesPerSecond;
     return model;
 }
 
@@ -83,6 +90,12 @@ Result<ExplainCandidate> candidateOf(const ExplainQuestion& question, const Algo
     for (const WireBytes& node : candidate.wireBytes) {
         candidate.busiest = std::max(candidate.busiest, node.larger());
     }
+    if (!question.layout.racks.empty()) {
+        const Layout racks = question.layout.byRack();
+        for (const WireBytes& rack : wireBytesOfNodes(plans, racks, call)) {
+            candidate.busiestRack = std::max(candidate.busiestRack, rack.larger());
+        }
+    }
     const Result<double> seconds = simulateSeconds(plans, question.layout, call, options.model);
     if (!seconds.ok()) return seconds.status();
     candidate.seconds = *seconds;
@@ -100,7 +113,8 @@ Result<ExplainAnswer> answerOf(const ExplainQuestion& asked) {
                                        std::to_string(nodes) +
                                        " nodes: give one, or one for each node");
     }
-    question.layout.shares = unequalShares(question.lineBitsPerSecond);
+    question.layout.shares =
+        unequalShares(question.lineBitsPerSecond, nodesWithData(question.layout));
     ExplainAnswer answer;
     const ExplainQuestion carried = carriedFor(question);
     SelectorOptions options = question.options;
@@ -124,6 +138,10 @@ Result<ExplainAnswer> answerOf(const ExplainQuestion& asked) {
         static_cast<std::uint64_t>(call.blockElements) * blocks * bytesOf(question.type);
     answer.bound =
         wireBound(question.collective, question.layout, answer.operandBytes, question.root);
+    if (!question.layout.racks.empty()) {
+        answer.rackBound = wireBound(question.collective, question.layout.byRack(),
+                                     answer.operandBytes, question.root);
+    }
     answer.boundSeconds = boundSeconds(question.collective, question.layout, answer.operandBytes,
                                        question.root, answer.model);
     for (const Algorithm& algorithm : catalogue()) {

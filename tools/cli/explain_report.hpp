@@ -24,8 +24,9 @@ struct ExplainQuestion {
     bool isMapped = true;  ///< false: nodes stage through shared scratch
     /// By node, or one for all; empty: the model's default.
     std::vector<double> lineBitsPerSecond;
-    std::string algorithm;    ///< "": choose
-    SelectorOptions options;  ///< what the environment says: rules, sizes of passes
+    double rackBitsPerSecond = 0;  ///< of a rack's link; 0: that of a node
+    std::string algorithm;         ///< "": choose
+    SelectorOptions options;       ///< what the environment says: rules, sizes of passes
 };
 
 /// One algorithm that fits the layout.
@@ -35,6 +36,7 @@ struct ExplainCandidate {
     double seconds = 0;                ///< simulated
     std::vector<WireBytes> wireBytes;  ///< by node, counted from the plans
     std::uint64_t busiest = 0;         ///< the largest of them
+    std::uint64_t busiestRack = 0;     ///< over the link of a rack, where there are any
     std::size_t steps = 0;             ///< of rank 0's plan
 };
 
@@ -42,6 +44,7 @@ struct ExplainAnswer {
     std::uint64_t operandBytes = 0;  ///< what whole elements and equal blocks leave of the bytes
     LinkModel model;
     WireBound bound;
+    WireBound rackBound;  ///< of the links of racks; nothing without
     double boundSeconds = 0;
     std::vector<ExplainCandidate> candidates;  ///< fastest first
     std::string chosen;

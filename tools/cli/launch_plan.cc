@@ -10,8 +10,10 @@ std::vector<RankPlace> placeRanks(const NodeSpec& nodes, NodeSpec::Order order) 
     std::vector<int> used(static_cast<std::size_t>(nodes.nodes()), 0);
     for (const int node : nodes.nodeOfRank(order)) {
         const int localRank = used[static_cast<std::size_t>(node)]++;
-        places.push_back({static_cast<int>(places.size()), nodes.ranks(), node, nodes.nodes(),
-                          localRank, nodes.ranksOf(node)});
+        places.push_back(
+            {static_cast<int>(places.size()), nodes.ranks(), node, nodes.nodes(), localRank,
+             nodes.ranksOf(node),
+             nodes.racks().empty() ? -1 : nodes.racks()[static_cast<std::size_t>(node)]});
     }
     return places;
 }
@@ -40,6 +42,9 @@ Variables variablesOf(const RankPlace& place, const MeetingPlace& meeting, bool 
         {"MASTER_ADDR", meeting.masterAddress},
         {"MASTER_PORT", text(meeting.masterPort)},
     };
+    if (place.rack >= 0) {
+        variables.emplace_back("ISTHMUS_RACK", "rack" + std::to_string(place.rack));
+    }
     if (isEmulated) {
         // A node has one card; libraries that guess from the host name would need one that
         // resolves.

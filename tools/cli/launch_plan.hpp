@@ -35,6 +35,7 @@ struct RankPlace {
     int nodes = 1;
     int localRank = 0;
     int localRanks = 1;
+    int rack = -1;  ///< -1: none are said
 };
 
 std::vector<RankPlace> placeRanks(const NodeSpec& nodes, NodeSpec::Order order);

@@ -11,7 +11,8 @@ namespace isthmus::cli {
 /// Who is where in a job: the one grammar of nodes of every subcommand.
 ///
 /// `MxR` is M nodes of R ranks, `3+2+1` three nodes of unlike many ranks; both mix: `2x4+1` is
-/// `4+4+1`. A plain `N` is one node of N ranks.
+/// `4+4+1`. A plain `N` is one node of N ranks. A slash ends a rack: `2x4/2x4` are two racks of two
+/// nodes each.
 class NodeSpec {
 public:
     /// What one machine can start; a slip of the finger is more.
@@ -33,11 +34,18 @@ public:
     /// One number a rank: its node.
     std::vector<int> nodeOfRank(Order order) const;
 
-    /// As short as the grammar allows: "2x4", "3+2+1".
+    /// By node; empty when no racks are said.
+    const std::vector<int>& racks() const { return racks_; }
+
+    /// As short as the grammar allows: "2x4", "3+2+1", "2x4/2x4".
     std::string text() const;
 
 private:
+    Status addRack(std::string_view rack, std::string_view whole);
+    std::string textOf(std::size_t first, std::size_t nodes) const;
+
     std::vector<int> ranksOfNode_;
+    std::vector<int> racks_;
 };
 
 }  // namespace isthmus::cli

@@ -172,6 +172,49 @@ TEST(Select, GivesSlowCardsLess) {
               "two_level_exchange");
 }
 
+// Ranks that hold no data leave one choice: with the order of ranks another.
+TEST(Select, HasRanksThatOnlyAddForAllReduces) {
+    Layout layout = equalNodes(3, 2);
+    layout.summing = {4, 5};
+    EXPECT_EQ(chosen(Collective::kAllReduce, 8, layout).algorithm, "two_level_summing");
+    EXPECT_EQ(chosen(Collective::kAllReduce, 64 * kMegabyte, layout).algorithm,
+              "two_level_summing");
+    EXPECT_EQ(chosen(Collective::kAllGather, 8, layout).algorithm, "two_level_exchange");
+    CallShape call;
+    call.collective = Collective::kAllReduce;
+    call.bytes = 64 * kMegabyte;
+    call.isInRankOrder = true;
+    EXPECT_EQ(select(call, layout, {})->algorithm, "summing");
+    Layout alone = oneNode(3);
+    alone.summing = {1};
+    const Selection inNode = chosen(Collective::kAllReduce, 8, alone);
+    EXPECT_EQ(inNode.algorithm, "summing");
+    EXPECT_THAT(reasonOf(inNode, call, alone, {}), HasSubstr("only add"));
+}
+
+TEST(Select, CrossesRacksAsLittleAsItMust) {
+    Layout layout = equalNodes(4, 2);
+    layout.racks = {{0, 0, 1, 1}};
+    for (const Collective collective :
+         {Collective::kAllReduce, Collective::kAllGather, Collective::kReduceScatter}) {
+        EXPECT_EQ(chosen(collective, 64 * kMegabyte, layout).algorithm, "three_level_exchange");
+        EXPECT_THAT(chosen(collective, 1024, layout).algorithm, testing::StartsWith("two_level_"));
+    }
+    EXPECT_EQ(chosen(Collective::kBroadcast, 64 * kMegabyte, layout).algorithm, "two_level_chain");
+    EXPECT_EQ(chosen(Collective::kAllToAll, 64 * kMegabyte, layout).algorithm,
+              "two_level_pairwise");
+    Layout many = equalNodes(10, 1);
+    many.racks = {{0, 0, 1, 1, 2, 2, 3, 3, 4, 4}};
+    EXPECT_EQ(chosen(Collective::kAllReduce, 64 * kMegabyte, many).algorithm, "three_level_ring");
+    CallShape call;
+    call.collective = Collective::kAllReduce;
+    call.bytes = 64 * kMegabyte;
+    const auto selection = select(call, layout, {});
+    EXPECT_THAT(reasonOf(*selection, call, layout, {}), HasSubstr("between racks"));
+    call.isInRankOrder = true;
+    EXPECT_EQ(select(call, layout, {})->algorithm, "two_level_ordered");
+}
+
 TEST(SelectorOptions, ReadsTheGrammarOfItsKnobs) {
     const std::span<const Knob> tables[] = {kSelectorKnobs};
     Options knobs = Options::defaults(tables);

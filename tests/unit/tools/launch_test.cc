@@ -43,6 +43,21 @@ TEST(Variables, SayTheSameInOurWordsAndInTorchruns) {
     EXPECT_EQ(found["GLOO_SOCKET_IFNAME"], "eth0");
 }
 
+TEST(Variables, TellRanksTheirRacks) {
+    const auto rackOf = [](const char* nodes, std::size_t rank) {
+        const auto spec = NodeSpec::parse(nodes);
+        EXPECT_TRUE(spec.ok());
+        const auto places = placeRanks(*spec, NodeSpec::Order::kBlock);
+        for (const auto& [name, value] : variablesOf(places[rank], {}, false)) {
+            if (name == "ISTHMUS_RACK") return value;
+        }
+        return std::string("none");
+    };
+    EXPECT_EQ(rackOf("2x1/1x2", 1), "rack0");
+    EXPECT_EQ(rackOf("2x1/1x2", 3), "rack1");
+    EXPECT_EQ(rackOf("2x2", 3), "none");
+}
+
 TEST(OutputLines, GivesWholeLinesHoweverTheyAreCut) {
     OutputLines lines("[1] ");
     EXPECT_EQ(lines.add("one\ntw"), "[1] one\n");

@@ -37,6 +37,17 @@ TEST(NodeSpec, PrintsTheShortestForm) {
     EXPECT_EQ(NodeSpec::parse("1+2")->text(), "1+2");
 }
 
+TEST(NodeSpec, ReadsRacks) {
+    const auto racks = NodeSpec::parse("2x4/3+1/1x2");
+    ASSERT_TRUE(racks.ok());
+    EXPECT_EQ(racks->nodes(), 5);
+    EXPECT_EQ(racks->ranks(), 14);
+    EXPECT_THAT(racks->racks(), ElementsAre(0, 0, 1, 1, 2));
+    EXPECT_EQ(racks->text(), "2x4/3+1/1x2");
+    EXPECT_EQ(NodeSpec::parse("2+2/4")->text(), "2x2/1x4");
+    EXPECT_TRUE(NodeSpec::parse("2x4")->racks().empty());
+}
+
 TEST(NodeSpec, DealsRanksInBlocksOrRoundRobin) {
     const auto spec = NodeSpec::parse("3+2+1");
     ASSERT_TRUE(spec.ok());
@@ -45,9 +56,28 @@ TEST(NodeSpec, DealsRanksInBlocksOrRoundRobin) {
 }
 
 TEST(NodeSpec, RefusesEverythingElseAndNamesIt) {
-    for (const char* wrong :
-         {"", "x", "2x", "x2", "0x2", "2x0", "+", "2+", "+2", "2x2x2", "-1", "2 x 2", "a", "1.5",
-          "5000", "64x65", "99999999999999999999", "2X2"}) {
+    for (const char* wrong : {"",
+                              "x",
+                              "2x",
+                              "x2",
+                              "0x2",
+                              "2x0",
+                              "+",
+                              "2+",
+                              "+2",
+                              "2x2x2",
+                              "-1",
+                              "2 x 2",
+                              "a",
+                              "1.5",
+                              "5000",
+                              "64x65",
+                              "99999999999999999999",
+                              "2X2",
+                              "2x2/",
+                              "/2x2",
+                              "2x2//2x2",
+                              "2048x1/2049"}) {
         const auto spec = NodeSpec::parse(wrong);
         ASSERT_FALSE(spec.ok()) << wrong;
         EXPECT_EQ(spec.status().code(), Status::Code::kInvalidArgument);
