@@ -89,6 +89,17 @@ Rank Levels::Carriers::at(const Fraction& place) const {
     return ranks[static_cast<std::size_t>(after - cuts.begin() - 1)];
 }
 
+std::vector<Levels::Carriers> Levels::carriersOfParts(const Unit& unit,
+                                                      std::vector<Fraction>& cuts) const {
+    std::vector<Carriers> ofParts;
+    for (const Unit& part : unit.parts) {
+        const Carriers& each = ofParts.emplace_back(carriersOf(part));
+        cuts.insert(cuts.end(), each.cuts.begin(), each.cuts.end());
+    }
+    sortOnce(cuts);
+    return ofParts;
+}
+
 Levels::Carriers Levels::carriersOf(const Unit& unit) const {
     Carriers carriers;
     if (unit.parts.empty()) {
@@ -99,13 +110,8 @@ Levels::Carriers Levels::carriersOf(const Unit& unit) const {
         }
         return carriers;
     }
-    std::vector<Carriers> ofParts;
     std::vector<Fraction> cuts;
-    for (const Unit& part : unit.parts) {
-        const Carriers& each = ofParts.emplace_back(carriersOf(part));
-        cuts.insert(cuts.end(), each.cuts.begin(), each.cuts.end());
-    }
-    sortOnce(cuts);
+    const std::vector<Carriers> ofParts = carriersOfParts(unit, cuts);
     const int parts = static_cast<int>(ofParts.size());
     carriers.cuts = {{0, 1}};
     for (std::size_t stretch = 0; stretch + 1 < cuts.size(); ++stretch) {
@@ -138,13 +144,8 @@ std::vector<Chunks> Levels::sharesOf(int node) const {
 }
 
 std::vector<Rail> Levels::railsIn(const Unit& unit, Rank me) const {
-    std::vector<Carriers> ofParts;
     std::vector<Fraction> cuts;
-    for (const Unit& part : unit.parts) {
-        const Carriers& each = ofParts.emplace_back(carriersOf(part));
-        cuts.insert(cuts.end(), each.cuts.begin(), each.cuts.end());
-    }
-    sortOnce(cuts);
+    const std::vector<Carriers> ofParts = carriersOfParts(unit, cuts);
     const int parts = static_cast<int>(ofParts.size());
     std::vector<Rail> rails;
     for (std::size_t stretch = 0; stretch + 1 < cuts.size(); ++stretch) {

@@ -58,6 +58,8 @@ private:
     };
 
     Carriers carriersOf(const Unit& unit) const;
+    /// Of each part; `cuts` gets the places where any of them changes hands, in order.
+    std::vector<Carriers> carriersOfParts(const Unit& unit, std::vector<Fraction>& cuts) const;
     std::vector<Rail> railsIn(const Unit& unit, Rank me) const;
     Chunks between(const Fraction& from, const Fraction& to) const;
 

@@ -157,14 +157,14 @@ void Membership::probe(Rank rank, const Execution* execution, Time now) {
 }
 
 void Membership::suspect(Time now) {
-    const std::string what = active_.empty()
-                                 ? unfinished(now)
-                                 : title(active_.front()->call(), active_.front()->sequence());
     for (Rank rank = 0; rank < ranks(); ++rank) {
         Member& other = config_.members[rank];
         if (other.isSuspect || other.silentSince == Time{0} || other.hasStopped) continue;
         if (now - other.silentSince < kSuspectAfter) continue;
         other.isSuspect = true;
+        const std::string what = active_.empty()
+                                     ? unfinished(now)
+                                     : title(active_.front()->call(), active_.front()->sequence());
         log(LogLevel::kWarning,
             nameOf(rank) + " is unresponsive: no answer for " +
                 std::to_string(millisecondsOf(now - other.silentSince)) +

@@ -62,7 +62,8 @@ Result<ModelAndJob> modelAndJobOf(const std::string& model, const std::string& j
     ModelAndJob what;
     const bool isAnnounced = model == "gpt-13b";
     if (job.empty() && !isAnnounced) {
-        return Status::invalidArgument("--job is wanted with a model of your own");
+        return Status::invalidArgument(
+            "--model " + model + " is a file of yours, which wants --job; known by name: gpt-13b");
     }
     what.job = announcedJob();
     if (!job.empty()) {

@@ -186,7 +186,8 @@ Status readModel(const PlaceOptions& options, PlaceQuestion& asked) {
 Result<PlaceQuestion> placeQuestionOf(const PlaceOptions& options) {
     const bool hasModel = !options.model.empty();
     if (options.axes.empty() && !hasModel) {
-        return Status::invalidArgument("--axes is wanted: tensor=2,data=2");
+        return Status::invalidArgument(
+            "--axes is wanted: tensor=2,data=2; or --model: gpt-13b or a file");
     }
     if (options.bytes.empty() && !hasModel) {
         return Status::invalidArgument("--bytes or --model is wanted: tensor=3200,data=800");
