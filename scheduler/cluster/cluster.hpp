@@ -32,7 +32,8 @@ struct Card {
 struct Device {
     int index = 0;              ///< on its node, holes counted: what CUDA_VISIBLE_DEVICES would say
     double flopsPerSecond = 0;  ///< 0 is unknown
-    std::int64_t memoryBytes = 0;  ///< 0 is unknown
+    std::int64_t memoryBytes = 0;     ///< 0 is unknown
+    double memoryBytesPerSecond = 0;  ///< 0 is unknown
 
     bool operator==(const Device&) const = default;
 };

@@ -39,6 +39,8 @@ Device deviceOf(const Field& field, const Device& base) {
     Device device = base;
     device.flopsPerSecond = field["flops_per_second"].number(0, base.flopsPerSecond);
     device.memoryBytes = field["memory_bytes"].integer(0, kMostInJson, base.memoryBytes);
+    device.memoryBytesPerSecond =
+        field["memory_bytes_per_second"].number(0, base.memoryBytesPerSecond);
     return device;
 }
 
@@ -47,7 +49,7 @@ std::vector<Device> devicesOf(const Field& node, const Device& base) {
     const Field field = node["devices"];
     if (field.isList()) {
         for (const Field& each : field.elements()) {
-            each.hasOnly({"index", "flops_per_second", "memory_bytes"});
+            each.hasOnly({"index", "flops_per_second", "memory_bytes", "memory_bytes_per_second"});
             Device device = deviceOf(each, base);
             device.index = static_cast<int>(each["index"].integer(
                 0, kMostDevicesOfNode - 1, static_cast<std::int64_t>(devices.size())));
@@ -83,8 +85,8 @@ void takeAway(const Field& missing, std::vector<Device>& devices) {
 }
 
 Node nodeOf(const Field& field, const Device& base) {
-    field.hasOnly(
-        {"name", "at", "devices", "missing", "cards", "flops_per_second", "memory_bytes"});
+    field.hasOnly({"name", "at", "devices", "missing", "cards", "flops_per_second", "memory_bytes",
+                   "memory_bytes_per_second"});
     Node node;
     node.name = field["name"].text();
     if (node.name.empty()) field["name"].refuse("is empty");
@@ -101,7 +103,8 @@ void readNodes(const Field& root, Cluster& cluster) {
     const Field nodes = root["nodes"];
     if (!nodes.isList()) return nodes.refuse(nodes.exists() ? "is no list" : "is missing");
     const Field defaults = root["device"];
-    if (defaults.exists()) defaults.hasOnly({"flops_per_second", "memory_bytes"});
+    if (defaults.exists())
+        defaults.hasOnly({"flops_per_second", "memory_bytes", "memory_bytes_per_second"});
     const Device base = deviceOf(defaults, {});
     std::set<std::string> names;
     std::int64_t ranks = 0;
@@ -153,18 +156,26 @@ bool areAlike(const std::vector<Device>& devices) {
     return true;
 }
 
+/// What is known of a device but its index.
+void addDevice(const Device& device, Json& json) {
+    json["flops_per_second"] = device.flopsPerSecond;
+    json["memory_bytes"] = device.memoryBytes;
+    if (device.memoryBytesPerSecond > 0) {
+        json["memory_bytes_per_second"] = device.memoryBytesPerSecond;
+    }
+}
+
 Json jsonOf(const Node& node) {
     Json json = {{"name", node.name}, {"devices", Json::array()}, {"cards", Json::array()}};
     if (!node.at.empty()) json["at"] = node.at;
     for (const Device& device : node.devices) {
-        json["devices"].push_back({{"index", device.index},
-                                   {"flops_per_second", device.flopsPerSecond},
-                                   {"memory_bytes", device.memoryBytes}});
+        Json each = {{"index", device.index}};
+        addDevice(device, each);
+        json["devices"].push_back(std::move(each));
     }
     if (areAlike(node.devices)) {
         json["devices"] = node.devices.size();
-        json["flops_per_second"] = node.devices.front().flopsPerSecond;
-        json["memory_bytes"] = node.devices.front().memoryBytes;
+        addDevice(node.devices.front(), json);
     }
     for (const Card& card : node.cards) {
         json["cards"].push_back(

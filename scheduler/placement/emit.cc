@@ -117,11 +117,18 @@ std::string flag(const char* name, int value) {
 }
 
 /// Megatron's own order is ours; its data-parallel size holds the experts' axis.
-std::string megatronFlags(const Degrees& degrees) {
+std::string megatronFlags(const Placement& placement) {
+    const Degrees& degrees = placement.degrees;
+    std::string layout;
+    if (placement.predicted && degrees[Axis::kPipe] > 1 &&
+        !placement.predicted->megatronLayout.empty()) {
+        layout =
+            "--pipeline-model-parallel-layout \"" + placement.predicted->megatronLayout + "\"\n";
+    }
     return flag("--tensor-model-parallel-size", degrees[Axis::kTensor]) +
            flag("--context-parallel-size", degrees[Axis::kContext]) +
            flag("--expert-model-parallel-size", degrees[Axis::kExpert]) +
-           flag("--pipeline-model-parallel-size", degrees[Axis::kPipe]);
+           flag("--pipeline-model-parallel-size", degrees[Axis::kPipe]) + layout;
 }
 
 /// DeepSpeed's axes are row-major: the last changes fastest.
@@ -214,7 +221,7 @@ std::string emit(const Placement& placement, Target target) {
     case Target::kKubernetes:
         return indexMap(placement);
     case Target::kMegatron:
-        return megatronFlags(placement.degrees);
+        return megatronFlags(placement);
     case Target::kDeepSpeed:
         return deepSpeedTopology(placement.degrees);
     case Target::kTorchtitan:

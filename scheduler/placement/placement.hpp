@@ -1,9 +1,11 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "scheduler/cluster/cluster.hpp"
+#include "scheduler/prediction/prediction.hpp"
 #include "scheduler/search/search.hpp"
 
 namespace isthmus::scheduler {
@@ -37,6 +39,7 @@ struct Placement {
     bool isSumOptimal = false;
     std::string method;
     std::vector<OrderCost> orders;
+    std::optional<Prediction> predicted;  ///< of a model; nothing where bytes were given
 
     std::vector<int> nodeOfRank() const;
 };

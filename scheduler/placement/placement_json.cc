@@ -5,6 +5,7 @@
 #include "comm/base/digest.hpp"
 #include "scheduler/json/field.hpp"
 #include "scheduler/placement/placement.hpp"
+#include "scheduler/prediction/prediction_json.hpp"
 #include "scheduler/search/racks.hpp"
 
 namespace isthmus::scheduler {
@@ -157,6 +158,7 @@ std::string toJson(const Placement& placement, const std::vector<Candidate>& alt
                           {"matrices", search->matrices},
                           {"complete", search->isComplete}};
     }
+    if (placement.predicted) addPrediction(*placement.predicted, placement.cluster, json);
     json["topology"] = Json::parse(topology);
     std::string text = json.dump(2);
     text.resize(text.rfind('\n'));
@@ -253,6 +255,13 @@ Result<Placement> placementFromJson(const std::string& text) {
     placement.isOptimal = root["optimal"].truth();
     placement.isSumOptimal = root["sum_optimal"].truth();
     placement.method = root["method"].text();
+    if (root["predicted"].exists()) {
+        placement.predicted = predictionOf(root, placement.cluster);
+        if (static_cast<int>(placement.predicted->stages.size()) !=
+            placement.degrees[Axis::kPipe]) {
+            root["stages"].refuse("are not as many as the pipe's degree");
+        }
+    }
     if (!reading.failure.ok()) return reading.failure;
     return placement;
 }

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include "scheduler/model/volumes.hpp"
 
@@ -35,8 +36,10 @@ struct SpanPlace {
 /// Where all groups of a job are; inside of one node unless said.
 struct JobPlace {
     std::array<SpanPlace, 8> spans;
-    bool pipeCrosses = false;   ///< from a stage to the next
-    int pipeSendersOnNode = 1;  ///< that use a node's cards for it at the same time
+    bool pipeCrosses = false;        ///< from a stage to the next
+    std::vector<bool> linkCrosses;   ///< the same by stage; empty: all as pipeCrosses
+    std::vector<double> stageSpeed;  ///< of its devices over operationsPerSecond; empty: 1
+    int pipeSendersOnNode = 1;       ///< that use a node's cards for it at the same time
 
     SpanPlace& operator[](Span span) { return spans[static_cast<std::size_t>(span)]; }
     const SpanPlace& operator[](Span span) const { return spans[static_cast<std::size_t>(span)]; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "scheduler/memory/stage_memory.hpp"
 #include "scheduler/model/local_parameters.hpp"
@@ -71,11 +72,12 @@ private:
         return {};
     }
 
-    double computing(std::int64_t flops) const {
+    double computing(std::int64_t flops, int stage) const {
+        const double speed = place_.stageSpeed.empty() ? 1 : place_.stageSpeed[at(stage)];
         const double ways =
             static_cast<double>(volumes_.degrees[Axis::kTensor]) * volumes_.degrees[Axis::kContext];
         return static_cast<double>(flops) * static_cast<double>(job_.microBatch) / ways /
-               (rates_.operationsPerSecond * rates_.operationsReached);
+               (rates_.operationsPerSecond * speed * rates_.operationsReached);
     }
     double touching(std::int64_t keptBytesOfLayer) const {
         return kTouchesOfAKeptByte * static_cast<double>(keptBytesOfLayer) /
@@ -88,15 +90,16 @@ private:
         Job keepsSome = job_;
         keepsSome.recompute = Recompute::kSelective;
         ChunkTime time;
+        const int stage = chunk % cut_.stages;
         for (const int place : cut_.layersOfChunk(chunk)) {
             const Layer& layer = model_.layers[at(place)];
             const std::int64_t kept = keptBytes(model_, layer, keepsAll, volumes_.degrees);
             const std::int64_t scores =
                 kept - keptBytes(model_, layer, keepsSome, volumes_.degrees);
             const double memory = touching(kept);
-            const double forward = computing(layer.forwardFlops) + memory;
-            const double backward = computing(layer.backwardFlops);
-            const double again = computing(layer.recomputedFlops) + touching(scores);
+            const double forward = computing(layer.forwardFlops, stage) + memory;
+            const double backward = computing(layer.backwardFlops, stage);
+            const double again = computing(layer.recomputedFlops, stage) + touching(scores);
             time.forward += forward;
             time.input += backward / 2 + memory;
             time.weight += backward / 2;
@@ -211,9 +214,12 @@ private:
                                                                  bytesOf(job_.precision))) *
                                  static_cast<double>(job_.microBatch) /
                                  (volumes_.degrees[Axis::kContext] * copies);
-            step_.times.toNext[at(chunk)] = bytes / (place_.pipeCrosses ? across : inside);
+            const bool crosses = place_.linkCrosses.empty()
+                                     ? place_.pipeCrosses
+                                     : place_.linkCrosses[at(chunk % cut_.stages)];
+            step_.times.toNext[at(chunk)] = bytes / (crosses ? across : inside);
             step_.times.latency[at(chunk)] =
-                place_.pipeCrosses ? rates_.acrossLatencySeconds : rates_.insideLatencySeconds;
+                crosses ? rates_.acrossLatencySeconds : rates_.insideLatencySeconds;
         }
     }
 
@@ -250,7 +256,11 @@ private:
             operations +=
                 static_cast<double>(layer.forwardFlops) + static_cast<double>(layer.backwardFlops);
         }
-        const auto ranks = static_cast<double>(ranksOf(volumes_.degrees));
+        auto ranks = static_cast<double>(ranksOf(volumes_.degrees));
+        if (!place_.stageSpeed.empty()) {
+            ranks *= std::accumulate(place_.stageSpeed.begin(), place_.stageSpeed.end(), 0.0) /
+                     cut_.stages;
+        }
         step_.utilization = operations * static_cast<double>(job_.globalBatch) /
                             (ranks * rates_.operationsPerSecond * step_.seconds);
     }

@@ -79,6 +79,50 @@ TEST(Place, AModelSaysTheBytes) {
     EXPECT_EQ(answer["optimal"], true);
 }
 
+TEST(Place, AModelIsCutTimedAndFitted) {
+    const std::vector<std::string> words = {"--model", "gpt-13b", "--nodes",  "4x8",
+                                            "--rate",  "100gbit", "--memory", "30G"};
+    const auto with = [&](std::vector<std::string> more) {
+        more.insert(more.begin(), words.begin(), words.end());
+        more.push_back("--json");
+        const Ended ended = place(more);
+        EXPECT_EQ(ended.exitCode, 0) << ended.error;
+        return json::parse(ended.output);
+    };
+    const json bytes = with({"--axes", "tensor,data,pipe"});
+    const json time = with({"--axes", "tensor,data,pipe", "--objective", "step_time"});
+    const json memory = with({"--axes", "tensor,data,pipe", "--objective", "memory"});
+    EXPECT_LE(bytes["max_node_egress"], time["max_node_egress"]);
+    EXPECT_LT(time["predicted"]["step_seconds"], bytes["predicted"]["step_seconds"]);
+    const auto fullest = [](const json& answer) {
+        std::int64_t most = 0;
+        for (const json& stage : answer["stages"]) {
+            EXPECT_EQ(stage["fits"], true);
+            EXPECT_EQ(stage["device_memory_bytes"], std::int64_t{30} << 30);
+            most = std::max(most, stage["memory_bytes"].get<std::int64_t>());
+        }
+        return most;
+    };
+    EXPECT_LT(fullest(memory), fullest(time));
+    EXPECT_EQ(memory["objective"], "memory");
+    // 40 layers between an embedding and a head.
+    const json cut = with({"--axes", "tensor=8,pipe=4", "--cut", "manual:0,9,20,31"});
+    EXPECT_EQ(cut["stages"][1]["layers"].size(), 11U);
+    EXPECT_EQ(cut["predicted"]["megatron_layout"], "Et*8|(t*11|)*2t*10L");
+    const json even = with({"--axes", "tensor=8,pipe=4", "--cut", "type:transformer"});
+    EXPECT_EQ(even["predicted"]["megatron_layout"], "Et*10|(t*10|)*2t*10L");
+    const Ended wrong =
+        place({"--model", "gpt-13b", "--nodes", "2x2", "--axes", "pipe=4", "--cut", "manual:1,2"});
+    EXPECT_EQ(wrong.exitCode, 1);
+    EXPECT_THAT(wrong.error, HasSubstr("manual"));
+    const Ended unknown = place({"--model", "gpt-13b", "--nodes", "2x2", "--objective", "speed"});
+    EXPECT_EQ(unknown.exitCode, 1);
+    EXPECT_THAT(unknown.error, HasSubstr("--objective: \"speed\" is none of"));
+    const Ended flags = place(
+        {"emit", "megatron", "--model", "gpt-13b", "--nodes", "4x8", "--axes", "tensor=8,pipe=4"});
+    EXPECT_THAT(flags.output, HasSubstr("--pipeline-model-parallel-layout \"Et*10|"));
+}
+
 // 16 bytes a parameter, 12.8 G of them (scheduler.md 4.3): what does not fit is left out or
 // refused.
 TEST(Place, MemoryLimitsTheDegrees) {

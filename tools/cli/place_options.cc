@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <limits>
 
 #include "comm/base/knobs.hpp"
 #include "tools/cli/place_model.hpp"
@@ -32,6 +31,15 @@ void addPlaceOptions(CLI::App& app, PlaceOptions& options) {
                                         "a file of isthmus_model, or gpt-13b: it says the bytes");
     model->excludes(bytes);
     app.add_option("--job", options.job, "a file of isthmus_job: batch, precision, ZeRO, ...")
+        ->needs(model);
+    app.add_option("--cut", options.cut,
+                   "layers to stages: time (memory where that is the objective), alpa, memory, "
+                   "uniform, parameters, "
+                   "type:<regex>, tree, manual:<first layers>")
+        ->needs(model);
+    app.add_option("--objective", options.objective,
+                   "what free degrees are chosen by: cross_node_bytes, step_time, memory; "
+                   "otherwise the job says it")
         ->needs(model);
     CLI::Option* nodes = app.add_option("--nodes", options.nodes,
                                         "4x8 (4 nodes of 8), 3+3+2, 2x4+1, 8x16x128 (8 racks of 16 "
@@ -147,22 +155,23 @@ Status readBytes(const PlaceOptions& options, const AxisList& axes, PlaceQuestio
     return {};
 }
 
-/// Of the device that has least; 0 when one does not say.
-std::int64_t leastMemory(const Cluster& cluster) {
-    std::int64_t least = std::numeric_limits<std::int64_t>::max();
-    for (const scheduler::Node& node : cluster.nodes) {
-        for (const scheduler::Device& device : node.devices) {
-            least = std::min(least, device.memoryBytes);
-        }
+Status readObjective(const std::string& name, scheduler::Objective& objective) {
+    using scheduler::Objective;
+    if (name.empty()) return {};
+    for (const Objective each :
+         {Objective::kCrossNodeBytes, Objective::kStepTime, Objective::kMemory}) {
+        if (nameOf(each) != name) continue;
+        objective = each;
+        return {};
     }
-    return least;
+    return Status::invalidArgument("--objective: \"" + name +
+                                   "\" is none of cross_node_bytes, step_time, memory");
 }
 
 /// A model's axes are free unless its job or the command line fixes them.
 Status readModel(const PlaceOptions& options, PlaceQuestion& asked) {
     Result<ModelAndJob> what = modelAndJobOf(options.model, options.job);
     if (!what.ok()) return what.status();
-    bool isFixed = true;
     for (const Axis axis : kAxes) {
         int& wanted = asked.question.wanted[axis];
         const int fixed = what->job.fixed[axis];
@@ -173,11 +182,20 @@ Status readModel(const PlaceOptions& options, PlaceQuestion& asked) {
         }
         if (wanted == 0) wanted = fixed;
         asked.isNamed[axis] = asked.isNamed[axis] || wanted != 1;
-        isFixed = isFixed && wanted != 0;
     }
-    const std::int64_t memory = leastMemory(asked.question.cluster);
-    if (isFixed) ISTHMUS_TRY(whyNot(*what, memory, asked.question.wanted));
-    asked.question.volumes = volumesOfModel(std::move(*what), memory);
+    ISTHMUS_TRY(readObjective(options.objective, what->job.objective));
+    std::string cut = options.cut;
+    if (cut.empty()) {
+        const bool isByMemory =
+            what->job.objective == scheduler::Objective::kMemory && what->job.virtualStages == 1;
+        cut = isByMemory ? "memory" : "time";
+    }
+    asked.model = scheduler::ModelQuestion{.cluster = {},
+                                           .model = std::move(what->model),
+                                           .job = what->job,
+                                           .cut = std::move(cut),
+                                           .wanted = asked.question.wanted,
+                                           .keep = options.topK};
     return {};
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "scheduler/placement/placement.hpp"
+#include "scheduler/prediction/model_search.hpp"
 
 namespace CLI {
 class App;
@@ -15,12 +16,14 @@ namespace isthmus::cli {
 
 /// What says what is to be placed where.
 struct PlaceOptions {
-    std::string axes;      ///< tensor=2,data=2,pipe=2; without a number: free
-    std::string bytes;     ///< tensor=3200,data=800: what one rank sends a step
-    std::string model;     ///< file or name, instead of bytes
-    std::string job;       ///< file
-    std::string nodes;     ///< short form
-    std::string topology;  ///< file
+    std::string axes;       ///< tensor=2,data=2,pipe=2; without a number: free
+    std::string bytes;      ///< tensor=3200,data=800: what one rank sends a step
+    std::string model;      ///< file or name, instead of bytes
+    std::string job;        ///< file
+    std::string cut;        ///< one of cutModel's methods; empty: as the objective
+    std::string objective;  ///< empty: what the job says
+    std::string nodes;      ///< short form
+    std::string topology;   ///< file
     std::string rate;
     std::string memory;  ///< of a device, with nodes
     int topK = 1;
@@ -30,7 +33,8 @@ struct PlaceOptions {
 
 /// What the search is asked, and what the answer speaks of.
 struct PlaceQuestion {
-    scheduler::Question question;
+    scheduler::Question question;  ///< its volumes are not read where there is a model
+    std::optional<scheduler::ModelQuestion> model;
     scheduler::PerAxis<bool> isNamed;
     bool mayLeaveSpare = false;
 };

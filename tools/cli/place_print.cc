@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "scheduler/search/bound.hpp"
+#include "tools/cli/place_predicted.hpp"
 
 namespace isthmus::cli {
 namespace {
@@ -110,6 +111,7 @@ std::string placementText(const Placed& placed) {
                             placed.search.matrices, placed.search.degreesTried);
     }
     if (!placed.search.isComplete) text += "stopped       this is the best so far\n";
+    text += predictedText(placed.placement);
     text += nodesText(placed.placement) + comparisonText(placed.placement);
     if (!placed.others.empty()) text += "\nother degrees\n";
     for (const scheduler::Candidate& each : placed.others) {
@@ -120,7 +122,8 @@ std::string placementText(const Placed& placed) {
 }
 
 std::string explanationText(const Placement& placement) {
-    std::string text = headText(placement) + nodesText(placement) + "\nwhat decided\n";
+    std::string text = headText(placement) + predictedText(placement) + nodesText(placement) +
+                       exactNodesText(placement) + "\nwhat decided\n";
     const Result<scheduler::Weights> weights = weightsOf(placement.degrees, placement.bytes);
     std::vector<Axis> axes;
     for (const Axis axis : kAxes) {

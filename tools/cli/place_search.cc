@@ -63,15 +63,27 @@ private:
 
 Result<Placed> placedOf(const PlaceQuestion& asked, const scheduler::Cluster& cluster,
                         const scheduler::Watch& watch) {
-    scheduler::Question question = asked.question;
-    question.cluster = cluster;
-    Result<scheduler::SearchAnswer> answer = scheduler::search(question, watch);
-    if (!answer.ok()) return answer.status();
+    std::optional<scheduler::Prediction> predicted;
+    Result<scheduler::SearchAnswer> answer = Status();
+    if (asked.model) {
+        scheduler::ModelQuestion question = *asked.model;
+        question.cluster = cluster;
+        Result<scheduler::ModelAnswer> found = scheduler::searchModel(question, watch);
+        if (!found.ok()) return found.status();
+        answer = std::move(found->search);
+        predicted = std::move(found->predictions.front());
+    } else {
+        scheduler::Question question = asked.question;
+        question.cluster = cluster;
+        answer = scheduler::search(question, watch);
+        if (!answer.ok()) return answer.status();
+    }
     Placed placed;
     placed.placement = scheduler::placementOf(cluster, answer->best.front(), asked.isNamed);
     placed.placement.bound.most = answer->lowerBound;
     placed.placement.isOptimal = answer->isOptimal;
     placed.placement.isSumOptimal = answer->isOptimal && answer->best.front().isSumOptimal;
+    placed.placement.predicted = std::move(predicted);
     placed.others.assign(answer->best.begin() + 1, answer->best.end());
     placed.search = std::move(*answer);
     return placed;

@@ -98,7 +98,7 @@ TEST(Cluster, SaysWhereItsJsonIsWrong) {
          "levels: has 2, nodes in 1 groups want 3: the outermost first, the last inside a node"},
         {"\"at\": [\"leaf2\"]", "\"rack\": 1",
          "nodes[0]: unknown field \"rack\"; known: name, at, devices, missing, cards, "
-         "flops_per_second, memory_bytes"},
+         "flops_per_second, memory_bytes, memory_bytes_per_second"},
     };
     for (const Row& row : rows) {
         std::string text = kTwoRacks;

@@ -6,6 +6,7 @@
 
 #include "scheduler/placement/placement.hpp"
 #include "tests/unit/scheduler/brute_force.hpp"
+#include "tests/unit/scheduler/shapes.hpp"
 
 namespace isthmus::scheduler {
 namespace {
@@ -49,13 +50,22 @@ TEST(Schema, OfPlacements) {
     ASSERT_TRUE(candidate.ok());
     Placement placement = placementOf(cluster, *candidate, PerAxis<bool>(true));
     placement.orders = costsOfOrders(cluster, degrees, bytes);
+    const Model model = gptModel(transformer(2, 64, 4, 100, 32));
+    Job job;
+    job.globalBatch = 4;
+    const Result<ModelCut> cut = cutModel(model, job, degrees, "time");
+    ASSERT_TRUE(cut.ok());
+    const auto predicted = predict(model, job, degrees, *cut, cluster, candidate->nodeOfRank);
+    ASSERT_TRUE(predicted.ok()) << predicted.status().what();
+    placement.predicted = *predicted;
     SearchAnswer answer;
     const auto written = nlohmann::json::parse(toJson(placement, {*candidate}, &answer));
     expectKnown(written, schema);
     EXPECT_EQ(written.size(), schema["properties"].size());
-    for (const char* list : {"traffic", "levels", "orders", "alternatives", "ranks"}) {
+    for (const char* list : {"traffic", "levels", "orders", "alternatives", "stages", "ranks"}) {
         expectKnown(written[list][0], schema["properties"][list]["items"]);
     }
+    expectKnown(written["predicted"], schema["properties"]["predicted"]);
     expectKnown(written["search"], schema["properties"]["search"]);
     expectKnown(written["degrees"], schema["$defs"]["axes"]);
 }

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "scheduler/prediction/groups.hpp"
+#include "scheduler/traffic/collective_bytes.hpp"
+#include "scheduler/traffic/node_cost.hpp"
+
+namespace isthmus::scheduler {
+
+/// What a node sends and receives in a step, by what it is for.
+struct NodeBytes {
+    std::array<NodeTraffic, kSpans.size()> spans;
+    NodeTraffic pipe;
+
+    NodeTraffic all() const;
+    NodeTraffic& operator[](Span span) { return spans[static_cast<std::size_t>(span)]; }
+    const NodeTraffic& operator[](Span span) const { return spans[static_cast<std::size_t>(span)]; }
+};
+
+/// Counts every call of every group that a step has, whatever axes its groups are spread over, and
+/// every message of the pipes. Collectives go round one ring that leaves each node once,
+/// all-to-alls from each member to each. Exact to the byte.
+std::vector<NodeBytes> bytesOfNodes(const AxisVolumes& volumes, std::span<const int> nodeOfRank,
+                                    int nodes);
+
+/// The dearest node and all of them together.
+NodeCost costOf(const std::vector<NodeBytes>& nodes);
+
+}  // namespace isthmus::scheduler

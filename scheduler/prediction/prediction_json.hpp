@@ -1,0 +1,17 @@
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "scheduler/json/field.hpp"
+#include "scheduler/prediction/prediction.hpp"
+
+namespace isthmus::scheduler {
+
+/// Adds `objective`, `stages` and `predicted` of placement.schema.json to a placement's document.
+void addPrediction(const Prediction& prediction, const Cluster& cluster,
+                   nlohmann::ordered_json& document);
+
+/// Reads them from the document back; what is wrong goes to the field's reading.
+Prediction predictionOf(const Field& document, const Cluster& cluster);
+
+}  // namespace isthmus::scheduler
