@@ -53,6 +53,7 @@ int run(int argc, char** argv) {
     addBench(app, chosen);
     addTune(app, chosen);
     addPlace(app, chosen);
+    addTopo(app, chosen);
 
     const int parsed = parse(app, line.ours);
     const int result = chosen ? chosen() : parsed;

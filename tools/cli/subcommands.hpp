@@ -22,6 +22,7 @@ void addCluster(CLI::App& app, Action& chosen, const CommandLine& line);
 void addBench(CLI::App& app, Action& chosen);
 void addExplain(CLI::App& app, Action& chosen);
 void addPlace(CLI::App& app, Action& chosen);
+void addTopo(CLI::App& app, Action& chosen);
 void addTune(CLI::App& app, Action& chosen);
 
 }  // namespace isthmus::cli
