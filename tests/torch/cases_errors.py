@@ -143,6 +143,17 @@ def disagree_type(world):
     )
 
 
+@case("ranks that disagree: dense and sparse")  # NUM-26
+def disagree_layout(world):
+    def dense(group):
+        dist.all_reduce(torch.ones(4), group=group)
+
+    def sparse(group):
+        dist.all_reduce(torch.eye(4).to_sparse(), group=group)
+
+    disagree(world, [dense, sparse, dense, dense], "all_reduce|all_gather|rank 1")
+
+
 @case("a missing rank is named at the deadline")
 def missing(world):
     with world.fresh_group(seconds=2) as group:

@@ -41,6 +41,108 @@ if rank == 0:
 dist.all_reduce(mine, group=group)
 """
 
+# The world of the program made and destroyed again and again, groups dropped without a word, forks amid
+# calls; nothing may be left of them. All thousand rounds: TESTS_WHOLE=1 in the environment.
+AGAIN = """
+import gc
+def counts():
+    return len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task"))
+rounds = 1000 if "TESTS_WHOLE" in os.environ else 12
+before = None
+for turn in range(rounds):
+    if turn == rounds // 2:
+        before = counts()
+    dist.destroy_process_group()
+    dist.init_process_group("isthmus", init_method=f"file://{sys.argv[2]}-{turn}", rank=rank, world_size=2)
+    group = dist.new_group(backend="isthmus")
+    works = [dist.all_reduce(torch.full((1000,), 1.0), async_op=True, group=g) for g in (group, None)]
+    if turn % 4 == 0:
+        child = os.fork()
+        if child == 0:
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+    for work in works:
+        work.wait()
+        assert work.result()[0][0] == 2
+    del group, works, work
+    gc.collect()
+after = counts()
+assert after[0] <= before[0] + 2 and after[1] <= before[1], (before, after)
+"""
+
+# Rank 1 is interrupted in calls that rank 0 comes to when it hears of it: every way to wait ends by
+# KeyboardInterrupt within a second, the calls themselves go on, and a handler that raises nothing ends nothing.
+INTERRUPTED = """
+import contextlib, signal, threading, time
+heard = sys.argv[2] + "-heard-"
+def interrupt():
+    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+    return time.monotonic()
+def tell(turn):
+    open(heard + str(turn), "w").close()
+def wait_for_word_of(turn):
+    until = time.monotonic() + 30
+    while not os.path.exists(heard + str(turn)):
+        assert time.monotonic() < until, f"rank 1 was not interrupted in turn {turn}"
+        time.sleep(0.01)
+full = [torch.full((5000,), float(rank)) for _ in range(9)]
+plain = dist.group.WORLD._get_backend(torch.device("cpu"))
+sparse = torch.eye(3).to_sparse()
+def batch():
+    peer, tensors = 1 - rank, (full[3].clone(), full[3])
+    works = dist.batch_isend_irecv([dist.P2POp(dist.isend, tensors[0], peer), dist.P2POp(dist.irecv, tensors[1], peer)])
+    for work in works:
+        work.wait()
+def coalesced():
+    with dist._coalescing_manager():
+        dist.all_reduce(full[4])
+        dist.all_reduce(full[5])
+waits = [
+    lambda: dist.all_reduce(full[0]),
+    lambda: dist.all_reduce(full[1], async_op=True).wait(),
+    lambda: dist.recv(full[2], 0) if rank else dist.send(full[2], 1),
+    batch,
+    coalesced,
+    dist.barrier,
+    lambda: dist.all_reduce(sparse),
+    lambda: plain.monitored_barrier(__import__("datetime").timedelta(seconds=20)),
+    lambda: dist.all_reduce(full[6]),
+]
+last = len(waits) - 1
+for turn, wait in enumerate(waits):
+    if rank == 0:
+        wait_for_word_of(turn)
+        wait()
+        continue
+    if turn == last:
+        signal.signal(signal.SIGINT, lambda *_: tell(last))
+    began = interrupt()
+    try:
+        wait()
+        assert turn == last, f"turn {turn} was not interrupted"
+    except KeyboardInterrupt:
+        assert turn < last and time.monotonic() - began < 1.2, turn
+        tell(turn)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+dist.barrier()
+for turn, tensor in enumerate(full[:7]):
+    assert tensor[-1] == {2: 0, 3: 1 - rank}.get(turn, 1), (turn, tensor)
+assert sparse.to_dense().equal(2 * torch.eye(3))
+alone = dist.new_group(backend="isthmus")
+dist.barrier(alone)
+if rank == 1:
+    kept = dist.all_reduce(torch.ones(9), group=alone, async_op=True)
+    began = interrupt()
+    try:
+        dist.destroy_process_group(alone)
+        raise AssertionError("destroy was not interrupted")
+    except KeyboardInterrupt:
+        assert time.monotonic() - began < 1.2
+        tell("destroy")
+else:
+    wait_for_word_of("destroy")
+"""
+
 # name -> (code after the beginning, exit code, text that the last line of stderr must have)
 SCRIPTS = {
     "exit: without destroy": ("assert dist.get_backend() == 'isthmus'", 0, None),
@@ -53,6 +155,8 @@ SCRIPTS = {
     ),
     "exit: unhandled exception": ("raise ValueError('mine')", 1, "ValueError: mine"),
     "exit: os._exit": ("os._exit(0)", 0, None),
+    "exit: worlds again and again": (AGAIN, 0, None),
+    "exit: an interrupt ends a wait within a second": (INTERRUPTED, 0, None),
     "exit: with a callback that runs longer than the end waits": (
         "import time\n"
         "dist.all_reduce(mine, async_op=True).get_future().then(lambda f: time.sleep(2.5))\n",
@@ -101,7 +205,7 @@ def run(name):
         wrong = []
         for rank, process in enumerate(processes):
             try:
-                _, errors = process.communicate(timeout=90)
+                _, errors = process.communicate(timeout=1800 if "TESTS_WHOLE" in os.environ else 90)
             except subprocess.TimeoutExpired:
                 process.kill()
                 _, errors = process.communicate()

@@ -1,7 +1,10 @@
 #include "torch_plugin/csrc/backend.hpp"
 
+#include <future>
 #include <utility>
 
+#include "torch_plugin/csrc/executor.hpp"
+#include "torch_plugin/csrc/interrupts.hpp"
 #include "torch_plugin/csrc/shared_memory.hpp"
 
 namespace isthmus::glue {
@@ -77,11 +80,26 @@ void Backend::abort() {
     if (const auto lane = laneIfAny()) lane->communicator()->abort();
 }
 
-void Backend::shutdown() {
+Outcome Backend::close() {
     const auto lane = laneIfAny();
     const Outcome ofLane = lane ? lane->close() : Outcome{};
-    throwUnlessOk(communicator_->close(), "destroy_process_group");
-    throwUnlessOk(ofLane, "destroy_process_group");
+    const Outcome closed = communicator_->close();
+    return closed.ok() ? ofLane : closed;
+}
+
+void Backend::shutdown() {
+    if (isForkedChild()) return;
+    if (!handlesSignals()) return throwUnlessOk(close(), "destroy_process_group");
+    // What waits for others ends when the user says so: one thread waits, this one listens.
+    std::future<Outcome> closing = std::async(std::launch::async, [this] { return close(); });
+    Patience patience(kNoTimeout);
+    while (closing.wait_for(kBetweenSignals) != std::future_status::ready) {
+        if (!patience.isInterrupted()) continue;
+        abort();
+        closing.wait();
+        return;  // what Python raises now says why
+    }
+    throwUnlessOk(closing.get(), "destroy_process_group");
 }
 
 bool Backend::supportsTensorAlloc(c10::DeviceIndex deviceIndex) {

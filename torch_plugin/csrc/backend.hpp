@@ -102,6 +102,8 @@ private:
     WorkPtr issued(WorkPtr work);
     std::shared_ptr<Lane> lane();
     std::shared_ptr<Lane> laneIfAny() const;
+    Outcome close();
+    void meetOverStore(const c10d::BarrierOptions& options, bool waitForAll);
     WorkPtr issueTogether(std::vector<Call> calls);
     WorkPtr batch(c10d::OpType type, std::vector<WorkPtr> parts);
     WorkPtr receive(const char* title, const at::Tensor& tensor, int peer, int tag);

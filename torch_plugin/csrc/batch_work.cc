@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "torch_plugin/csrc/interrupts.hpp"
 #include "torch_plugin/csrc/work.hpp"
 
 namespace isthmus::glue {
@@ -69,6 +70,7 @@ bool BatchWork::wait(std::chrono::milliseconds timeout) {
             left = std::max(left, std::chrono::milliseconds(1));  // zero would mean no limit
         }
         part->wait(left);
+        if (Patience::wasInterrupted()) return true;  // the caller must hear of it first
     }
     forgetInRegistry(this);
     return true;

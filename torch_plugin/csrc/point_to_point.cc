@@ -1,10 +1,12 @@
 #include <ATen/DeviceAccelerator.h>
 
 #include <chrono>
+#include <functional>
 #include <string>
 #include <utility>
 
 #include "torch_plugin/csrc/backend.hpp"
+#include "torch_plugin/csrc/interrupts.hpp"
 #include "torch_plugin/csrc/store_adapter.hpp"
 
 namespace isthmus::glue {
@@ -12,6 +14,8 @@ namespace {
 
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
+
+struct Interrupted {};
 
 void checkPeer(int peer, int ranks, const char* operation) {
     TORCH_CHECK_VALUE(peer >= 0 && peer < ranks, "isthmus: ", operation, ": rank ", peer,
@@ -94,6 +98,14 @@ Backend::WorkPtr Backend::barrier(const c10d::BarrierOptions& options) {
 }
 
 void Backend::monitoredBarrier(const c10d::BarrierOptions& options, bool waitForAll) {
+    try {
+        meetOverStore(options, waitForAll);
+    } catch (const Interrupted&) {
+        // Python raises what the handler did as soon as the caller is back there.
+    }
+}
+
+void Backend::meetOverStore(const c10d::BarrierOptions& options, bool waitForAll) {
     // Over the store and not over our own wires: it exists to find out who is stuck, and must still
     // tell when the group itself hangs. The phrases are the ones that torch's users search for.
     const auto began = Clock::now();
@@ -101,10 +113,14 @@ void Backend::monitoredBarrier(const c10d::BarrierOptions& options, bool waitFor
         options.timeout == milliseconds(0) ? options.timeout : limitOf(options.timeout);
     const std::string prefix = "isthmus/monitored/" + std::to_string(monitoredBarriers_++) + "/";
     const auto keyOf = [&](int rank) { return prefix + std::to_string(rank); };
+    const std::function<void()> listen = [patience = Patience(kNoTimeout)]() mutable {
+        if (patience.isInterrupted()) throw Interrupted();
+    };
     if (rank_ != 0) {
         store_->set(keyOf(rank_), std::string("here"));
         // Rank 0 may need its whole limit before it can name who is missing.
-        const bool answered = waitInStore(*store_, prefix + "verdict", began + limit + limit / 2);
+        const auto until = began + limit + limit / 2;
+        const bool answered = waitInStore(*store_, prefix + "verdict", until, nullptr, listen);
         const bool passed = answered && store_->get_to_str(prefix + "verdict") == "all";
         TORCH_CHECK_WITH(DistBackendError, passed, "Rank ", globalRank(rank_),
                          " successfully reached monitoredBarrier, but received errors while "
@@ -116,7 +132,7 @@ void Backend::monitoredBarrier(const c10d::BarrierOptions& options, bool waitFor
                      globalRank(0), " timed out in monitoredBarrier after ", limit.count(), " ms");
     std::vector<int> missing;
     for (int rank = 1; rank < size_; ++rank) {
-        if (waitInStore(*store_, keyOf(rank), began + limit)) continue;
+        if (waitInStore(*store_, keyOf(rank), began + limit, nullptr, listen)) continue;
         missing.push_back(globalRank(rank));
         if (!waitForAll) break;
     }

@@ -34,11 +34,19 @@ public:
     SparseSum(const at::Tensor& tensor, int rank, int ranks)
         : rank_(rank), ranks_(ranks), mine_(tensor.coalesce()), sum_(mine_) {}
 
-    /// Several calls of the library, one after another. Every rank decides alike: from the headers,
-    /// which all have.
+    /// The first call: one of the group's own, in its order, so that a rank which calls something
+    /// else there is found as in any other call.
+    isthmusResult_t tellHeaders(isthmusComm_t comm, const isthmusCallOptions_t* limits,
+                                isthmusRequest_t* request) {
+        own_ = headerOf(mine_);
+        headers_.resize(kHeaderLength * static_cast<std::size_t>(ranks_));
+        return isthmusAllGather(own_.data(), headers_.data(), kHeaderLength, isthmusInt64, comm,
+                                limits, request);
+    }
+
+    /// The other ones, one after another, once all headers are there. Every rank decides alike:
+    /// from the headers.
     isthmusResult_t run(isthmusComm_t comm, const isthmusCallOptions_t* limits) {
-        isthmusResult_t result = tellHeaders(comm, limits);
-        if (result != isthmusSuccess) return result;
         checkSizes();
         const auto indices = gatherParts(mine_.indices().contiguous(), headers_[0], comm, limits);
         if (indices.result != isthmusSuccess) return indices.result;
@@ -59,13 +67,6 @@ private:
 
     const std::int64_t* headerOfRank(int rank) const {
         return headers_.data() + static_cast<std::size_t>(rank) * kHeaderLength;
-    }
-
-    isthmusResult_t tellHeaders(isthmusComm_t comm, const isthmusCallOptions_t* limits) {
-        const Header own = headerOf(mine_);
-        headers_.resize(kHeaderLength * static_cast<std::size_t>(ranks_));
-        return isthmusAllGather(own.data(), headers_.data(), kHeaderLength, isthmusInt64, comm,
-                                limits, nullptr);
     }
 
     void checkSizes() const {
@@ -124,9 +125,24 @@ private:
     const int rank_;
     const int ranks_;
     const at::Tensor mine_;
-    std::vector<std::int64_t> headers_;
+    Header own_;
+    Header headers_;
     at::Tensor sum_;
 };
+
+/// Waits for a call of `group`. What failed the group is the failure, and this thread's last error.
+isthmusResult_t endOf(Work& work, Communicator& group) {
+    try {
+        work.wait(kNoTimeout);
+        return isthmusSuccess;
+    } catch (const c10::Error&) {
+        isthmusResult_t cause = isthmusSuccess;
+        static_cast<void>(
+            group.with([&](isthmusComm_t comm) { return isthmusCommGetAsyncError(comm, &cause); }));
+        if (cause == isthmusSuccess) throw;
+        return cause;
+    }
+}
 
 }  // namespace
 
@@ -147,7 +163,17 @@ Backend::WorkPtr Backend::allreduce_sparse(Tensors& tensors,
     const at::AutoDispatchBelowADInplaceOrView noGradient;
     const auto sum = std::make_shared<SparseSum>(tensor, rank_, size_);
     call.inputs = call.outputs = tensors;
-    call.start = [sum](isthmusComm_t comm, const isthmusCallOptions_t* limits, isthmusRequest_t*) {
+    Call headers = call;
+    headers.runsInCaller = false;
+    headers.start = [sum](isthmusComm_t comm, const isthmusCallOptions_t* limits,
+                          isthmusRequest_t* request) {
+        return sum->tellHeaders(comm, limits, request);
+    };
+    const auto told = Work::issue(rank_, std::move(headers), communicator_);
+    call.start = [sum, told, group = communicator_](
+                     isthmusComm_t comm, const isthmusCallOptions_t* limits, isthmusRequest_t*) {
+        if (const isthmusResult_t failed = endOf(*told, *group); failed != isthmusSuccess)
+            return failed;
         const at::AutoDispatchBelowADInplaceOrView below;
         return sum->run(comm, limits);
     };

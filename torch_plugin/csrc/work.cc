@@ -66,15 +66,14 @@ c10::intrusive_ptr<Work> Work::issue(int rank, Call call,
     return work;
 }
 
-void Work::runInCaller() {
+void Work::runBlocking() {
+    if (load()) settle(start(nullptr));
+}
+
+Outcome Work::start(isthmusRequest_t* request) {
     const isthmusCallOptions_t options = optionsOf(call_);
-    if (load()) {
-        settle(communicator_->with(
-            [&](isthmusComm_t handle) { return call_.start(handle, &options, nullptr); }));
-    }
-    complete();
-    rethrow();
-    if (call_.staging) call_.staging->makeCurrentStreamWait();
+    return communicator_->with(
+        [&](isthmusComm_t handle) { return call_.start(handle, &options, request); });
 }
 
 bool Work::load() {
@@ -106,10 +105,8 @@ c10::intrusive_ptr<Work> Work::issueOn(Lane& lane, int rank, Call call) {
 }
 
 void Work::runOnLane(c10::intrusive_ptr<Work> work) noexcept {
-    const isthmusCallOptions_t options = optionsOf(work->call_);
     try {
-        work->settle(work->communicator_->with(
-            [&](isthmusComm_t handle) { return work->call_.start(handle, &options, nullptr); }));
+        work->settle(work->start(nullptr));
     } catch (const c10::ValueError& error) {
         work->settle({isthmusInvalidArgument, error.what_without_backtrace()});
     } catch (const c10::Error& error) {
@@ -123,14 +120,16 @@ void Work::runOnLane(c10::intrusive_ptr<Work> work) noexcept {
 
 Work::Begun Work::begin() {
     if (!load()) return Begun::kRefused;
-    const isthmusCallOptions_t options = optionsOf(call_);
     isthmusRequest_t request = nullptr;
-    const Outcome started = communicator_->with(
-        [&](isthmusComm_t handle) { return call_.start(handle, &options, &request); });
+    const Outcome started = start(&request);
     if (!started.ok() || request == nullptr) {
         settle(started);
         return started.ok() ? Begun::kDone : Begun::kRefused;
     }
+    return keep(request);
+}
+
+Work::Begun Work::keep(isthmusRequest_t request) {
     c10::intrusive_ptr<Work> parked;
     {
         const std::lock_guard lock(callMutex_);
@@ -243,80 +242,6 @@ void Work::markFutures() {
     const Executor::Callback callback;
     if (future) markFuture(*future);
     if (futureResult) futureResult->markCompleted(resultValue(outcome_.result));
-}
-
-bool Work::drive(std::chrono::milliseconds timeout) {
-    c10::intrusive_ptr<Work> parked;  // dropped here, after the library returned
-    isthmusRequest_t request = nullptr;
-    {
-        const std::lock_guard lock(callMutex_);
-        if (isSettled_ || request_ == nullptr || driver_ != nullptr) return false;
-        request = std::exchange(request_, nullptr);
-        driver_ = &parked;
-    }
-    const std::int64_t limit = timeout > kNoTimeout ? timeout.count() : -1;
-    // Under with(): the communicator is not freed while somebody waits in it. If it is gone
-    // already, the library has settled the work, or is about to.
-    Outcome outcome =
-        communicator_->with([&](isthmusComm_t) { return isthmusWait(&request, limit); });
-    const std::lock_guard lock(callMutex_);
-    driver_ = nullptr;
-    request_ = request;
-    if (request == nullptr && !isSettled_) {
-        outcome_ = std::move(outcome);
-        isSettled_ = true;
-    }
-    return true;
-}
-
-bool Work::waitForEnd(std::chrono::milliseconds timeout) {
-    std::unique_lock lock(mutex_);
-    const auto hasEnded = [this] { return completed_; };
-    if (timeout > kNoTimeout) return cv_.wait_for(lock, timeout, hasEnded);
-    cv_.wait(lock, hasEnded);  // the library's own deadline ends it
-    return true;
-}
-
-bool Work::isCompleted() {
-    if (!c10d::Work::isCompleted()) return false;
-    return !call_.staging || call_.staging->isStored();
-}
-
-void Work::synchronize() {
-    if (!call_.staging) return;
-    wait(kNoTimeout);
-    call_.staging->waitUntilStored();
-}
-
-bool Work::wait(std::chrono::milliseconds timeout) {
-    if (call_.staging) call_.staging->refuseCapture(call_.operation());
-    const bool drove = drive(timeout);
-    bool isSettled = false;
-    bool isMine = false;
-    {
-        const std::lock_guard lock(callMutex_);
-        isSettled = isSettled_;
-        isMine = isSettled_ && !isClaimed_;
-    }
-    if (isMine) complete();
-    const bool mayWait = isSettled || !drove || timeout <= kNoTimeout;
-    TORCH_CHECK_WITH(DistBackendError, mayWait && waitForEnd(isSettled ? kNoTimeout : timeout),
-                     "isthmus: ", call_.operation(), ": wait timed out after ", timeout.count(),
-                     " ms; the call itself goes on until its own timeout of ",
-                     call_.timeout.count(), " ms");
-    forgetInRegistry(this);
-    rethrow();
-    if (call_.staging) call_.staging->makeCurrentStreamWait();
-    return true;
-}
-
-void forgetInRegistry(c10d::Work* work) {
-    if (!c10d::allow_inflight_collective_as_graph_input()) return;
-    c10d::unregister_work(c10::intrusive_ptr<c10d::Work>::reclaim_copy(work));
-}
-
-void Work::rethrow() const {
-    if (const std::exception_ptr error = exception()) std::rethrow_exception(error);
 }
 
 int Work::sourceRank() const {

@@ -64,8 +64,15 @@ private:
     void failLoad(const char* why);
     /// Hands the call to the library; unless it runs, somebody has to complete().
     Begun begin();
+    Outcome start(isthmusRequest_t* request);
+    /// Leaves a call that runs to whoever waits for it, or else to the executor.
+    Begun keep(isthmusRequest_t request);
     void startAsync();
     void runInCaller();
+    void runBlocking();
+    /// The same, but lets signals be handled meanwhile; false when a handler raised: the call then
+    /// goes on by itself.
+    bool runInSlices();
     static void onLibraryDone(isthmusResult_t result, const char* text, void* context);
     void finishOnExecutor() override {
         complete();
@@ -78,11 +85,13 @@ private:
     void markFutures();
     void markFuture(c10::ivalue::Future& future) const;
     void settle(Outcome outcome);
-    /// Takes the request to wait for it here, moving the library forward; false: somebody else has
-    /// it.
-    bool drive(std::chrono::milliseconds timeout);
-    /// Waits until the work has ended; false when `timeout` passed before. Zero: no limit.
-    bool waitForEnd(std::chrono::milliseconds timeout);
+    /// Takes the request to wait for it here, moving the library forward; true when all the time
+    /// went by in vain. Below zero: no limit.
+    bool drive(std::int64_t milliseconds);
+    /// Waits until the work has ended; false when the time passed before. Below zero: no limit.
+    bool waitForEnd(std::int64_t milliseconds);
+    enum class Slice { kOpen, kSettled, kEnded };
+    Slice waitSlice(std::int64_t milliseconds);
     void rethrow() const;
 
     Call call_;
