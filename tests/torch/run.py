@@ -36,6 +36,7 @@ def options():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--package", help="folder that holds the package isthmus; default: installed")
     parser.add_argument("--device", help="library of the device of tests: runs its cases and no others")
+    parser.add_argument("--isthmus", help="the program isthmus; without it cases that want it are skipped")
     parser.add_argument("--list", action="store_true", help="print the cases and stop")
     parser.add_argument("patterns", nargs="*", help="names of cases, with * and ?")
     return parser.parse_args()
@@ -89,6 +90,8 @@ def main():
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # torch's advice is not about us
     multiprocessing.set_forkserver_preload(["torch", "torch.distributed", "preload"])
+    if chosen.isthmus:
+        os.environ["PLACED_PROGRAM"] = os.path.abspath(chosen.isthmus)
     modules = MODULES
     if chosen.device:
         modules = DEVICE_MODULES
@@ -97,6 +100,7 @@ def main():
         __import__(module)
     import cases_exit
     import cases_launch
+    import cases_placed
     from harness import all_cases
 
     patterns = chosen.patterns or ["*"]
@@ -106,7 +110,7 @@ def main():
 
     # A module of cases may use the helpers of another without running its cases.
     cases = {case.name: case for case in all_cases() if case.body.__module__ in modules}
-    programs = () if chosen.device else (cases_exit, cases_launch)
+    programs = () if chosen.device else (cases_exit, cases_launch, cases_placed)
     scripts = {name: module for module in programs for name in module.SCRIPTS}
     if chosen.list:
         print("\n".join([*cases, *scripts]))

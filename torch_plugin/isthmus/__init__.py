@@ -18,11 +18,17 @@ _FROM_MODULE = (
     "wait_all",
     "wait_any",
 )
-__all__ = ["empty", *_FROM_MODULE]
+_FROM_PLACEMENT = ("Placement", "place")
+__all__ = ["empty", *_FROM_PLACEMENT, *_FROM_MODULE]
 
 
 def __getattr__(name):
     """Opens the compiled module when it is first needed: the torch backend works without it."""
+    if name in _FROM_PLACEMENT:
+        from isthmus import placement
+
+        globals()[name] = getattr(placement, name)
+        return globals()[name]
     if name not in _FROM_MODULE:
         raise AttributeError(f"module 'isthmus' has no attribute {name!r}")
     try:
@@ -38,7 +44,7 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted({*globals(), *_FROM_MODULE})
+    return sorted({*globals(), *_FROM_PLACEMENT, *_FROM_MODULE})
 
 
 def empty(shape, dtype="float32"):

@@ -109,6 +109,15 @@ def share_cpu_tensors(least_bytes=64 * 1024):
     _operators().share_cpu_tensors(least_bytes)
 
 
+def __getattr__(name):
+    """What has to do with placements is in a module of its own, read when it is asked for."""
+    if name not in ("check", "init_placed", "relabel"):
+        raise AttributeError(f"module 'isthmus.torch' has no attribute {name!r}")
+    from isthmus.torch import placed
+
+    return getattr(placed, name)
+
+
 def _autoload():
     """Entry point of group torch.backends, which torch runs at import. Up to 2.13 nothing else finds
     the backend; later versions ask register() when the name is used. Opens no library and never
