@@ -40,40 +40,51 @@ Placement placementOf(const Cluster& cluster, const Candidate& candidate,
     return placement;
 }
 
+namespace {
+
+/// Ranks in the order in which a launcher that sorts host names as text starts them.
+std::vector<int> asLaunched(const Cluster& cluster, const std::vector<int>& sizes) {
+    std::vector<int> launched;
+    for (const int node : textSorted(cluster)) {
+        launched.insert(launched.end(),
+                        static_cast<std::size_t>(sizes[static_cast<std::size_t>(node)]), node);
+    }
+    return launched;
+}
+
+}  // namespace
+
 std::vector<OrderCost> costsOfOrders(const Cluster& cluster, const Degrees& degrees,
-                                     const AxisBytes& bytes) {
+                                     const AxisBytes& bytes, const AxisVolumes* volumes) {
     const Result<Weights> weights = weightsOf(degrees, bytes);
     if (!weights.ok()) return {};
     const Shape shape(degrees);
     const std::vector<int> sizes = cluster.sizes();
     const auto nodes = static_cast<int>(sizes.size());
-    const auto costOfOrder = [&](const NamedOrder& order) {
-        return costOf(shape, *weights, fillInTurn(sequenceOf(shape, order.fastestFirst), sizes),
-                      nodes);
+    const auto seatsOf = [&](const NamedOrder& order) {
+        return fillInTurn(sequenceOf(shape, order.fastestFirst), sizes);
     };
     std::vector<OrderCost> costs;
-    for (const NamedOrder& order : namedOrders()) costs.push_back({order.name, costOfOrder(order)});
-
-    const std::vector<int> sorted = textSorted(cluster);
-    std::vector<int> launched(static_cast<std::size_t>(shape.ranks()));
-    std::size_t rank = 0;
-    for (const int node : sorted) {
-        for (int seat = 0; seat < sizes[static_cast<std::size_t>(node)]; ++seat) {
-            launched[rank++] = node;
-        }
-    }
-    costs.push_back(
-        {"as launched (hosts sorted as text)", costOf(shape, *weights, launched, nodes)});
+    const auto add = [&](std::string name, const std::vector<int>& nodeOfRank) {
+        OrderCost cost{std::move(name), costOf(shape, *weights, nodeOfRank, nodes), {}};
+        if (volumes != nullptr) cost.exact = costOf(bytesOfNodes(*volumes, nodeOfRank, nodes));
+        costs.push_back(std::move(cost));
+    };
+    for (const NamedOrder& order : namedOrders()) add(order.name, seatsOf(order));
+    add("as launched (hosts sorted as text)", asLaunched(cluster, sizes));
 
     if (shape.ranks() > kMostForEveryOrder) return costs;
-    OrderCost best{"", {std::numeric_limits<std::int64_t>::max(), 0}};
+    NodeCost best{std::numeric_limits<std::int64_t>::max(), 0};
+    NamedOrder bestOrder;
     const std::vector<NamedOrder> orders = everyOrder(degrees);
     for (const NamedOrder& order : orders) {
-        const NodeCost cost = costOfOrder(order);
-        if (cost < best.cost) best = {order.name, cost};
+        const NodeCost cost = costOf(shape, *weights, seatsOf(order), nodes);
+        if (cost >= best) continue;
+        best = cost;
+        bestOrder = order;
     }
-    best.name = "best of " + std::to_string(orders.size()) + " axis orders (" + best.name + ")";
-    costs.push_back(std::move(best));
+    add("best of " + std::to_string(orders.size()) + " axis orders (" + bestOrder.name + ")",
+        seatsOf(bestOrder));
     return costs;
 }
 

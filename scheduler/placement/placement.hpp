@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "scheduler/cluster/cluster.hpp"
-#include "scheduler/prediction/prediction.hpp"
+#include "scheduler/prediction/rivals.hpp"
 #include "scheduler/search/search.hpp"
 
 namespace isthmus::scheduler {
@@ -21,6 +21,7 @@ struct Seat {
 struct OrderCost {
     std::string name;
     NodeCost cost;
+    std::optional<NodeCost> exact;  ///< of a model: every group as it is
 
     bool operator==(const OrderCost&) const = default;
 };
@@ -39,6 +40,7 @@ struct Placement {
     bool isSumOptimal = false;
     std::string method;
     std::vector<OrderCost> orders;
+    std::vector<Rival> rivals;            ///< of compare: the model trained in other ways
     std::optional<Prediction> predicted;  ///< of a model; nothing where bytes were given
 
     std::vector<int> nodeOfRank() const;
@@ -49,9 +51,10 @@ Placement placementOf(const Cluster& cluster, const Candidate& candidate,
                       const PerAxis<bool>& isNamed);
 
 /// What the named orders cost, then the order in which a launcher that sorts host names as text
-/// would have started them, then the best of all orders of the split axes.
+/// would have started them, then the best of all orders of the split axes. `volumes`: of a model,
+/// for the exact bytes.
 std::vector<OrderCost> costsOfOrders(const Cluster& cluster, const Degrees& degrees,
-                                     const AxisBytes& bytes);
+                                     const AxisBytes& bytes, const AxisVolumes* volumes = nullptr);
 
 /// Groups of one axis, members in ring order: as they stand in the tree, a pipe by its stages.
 std::vector<std::vector<int>> groupsOf(const Placement& placement, Axis axis);

@@ -67,6 +67,38 @@ Json ordersOf(const Placement& placement) {
                         {"sum_node_egress", order.cost.sum},
                         {"saved_max", order.cost.most - placement.cost.most},
                         {"saved_sum", order.cost.sum - placement.cost.sum}});
+        if (!order.exact) continue;
+        json.back()["exact_max_node_egress"] = order.exact->most;
+        json.back()["exact_sum_node_egress"] = order.exact->sum;
+    }
+    return json;
+}
+
+Json programsOf(const std::vector<Rival>& rivals) {
+    Json json = Json::array();
+    for (const Rival& rival : rivals) {
+        Json each = {{"name", rival.name},
+                     {"degrees", Json::object()},
+                     {"zero_stage", rival.job.zeroStage},
+                     {"shard", rival.job.shard}};
+        for (const Axis axis : kAxes) {
+            each["degrees"][std::string(nameOf(axis))] = rival.degrees[axis];
+        }
+        if (!rival.impossible.empty()) {
+            each["impossible"] = rival.impossible;
+            json.push_back(std::move(each));
+            continue;
+        }
+        const Prediction& prediction = rival.prediction;
+        const NodeCost cost = costOf(prediction.nodes);
+        const auto fullest = static_cast<std::size_t>(prediction.fullestStage());
+        each["micro_steps"] = prediction.step.shape.microBatches;
+        each["max_node_egress"] = cost.most;
+        each["sum_node_egress"] = cost.sum;
+        each["step_seconds"] = prediction.step.seconds;
+        each["memory_bytes"] = prediction.stages[fullest].memory.total();
+        each["fits"] = prediction.fits();
+        json.push_back(std::move(each));
     }
     return json;
 }
@@ -159,6 +191,7 @@ std::string toJson(const Placement& placement, const std::vector<Candidate>& alt
                           {"complete", search->isComplete}};
     }
     if (placement.predicted) addPrediction(*placement.predicted, placement.cluster, json);
+    if (!placement.rivals.empty()) json["programs"] = programsOf(placement.rivals);
     json["topology"] = Json::parse(topology);
     std::string text = json.dump(2);
     text.resize(text.rfind('\n'));
@@ -226,6 +259,22 @@ void readRanks(const Field& root, Placement& placement) {
     }
 }
 
+void readPrediction(const Field& root, Placement& placement) {
+    Prediction prediction = predictionOf(root, placement.degrees);
+    if (static_cast<int>(prediction.stages.size()) != placement.degrees[Axis::kPipe]) {
+        return root["stages"].refuse("are not as many as the pipe's degree");
+    }
+    const std::int64_t shard = prediction.volumes.shard;
+    if (pipelinesOf(placement.degrees) % shard != 0) {
+        return root["predicted"]["shard"].refuse("does not divide data x expert");
+    }
+    if (placement.seats.size() == static_cast<std::size_t>(ranksOf(placement.degrees))) {
+        prediction.nodes = bytesOfNodes(prediction.volumes, placement.nodeOfRank(),
+                                        static_cast<int>(placement.cluster.nodes.size()));
+    }
+    placement.predicted = std::move(prediction);
+}
+
 }  // namespace
 
 Result<Placement> placementFromJson(const std::string& text) {
@@ -256,11 +305,7 @@ Result<Placement> placementFromJson(const std::string& text) {
     placement.isSumOptimal = root["sum_optimal"].truth();
     placement.method = root["method"].text();
     if (root["predicted"].exists()) {
-        placement.predicted = predictionOf(root, placement.cluster);
-        if (static_cast<int>(placement.predicted->stages.size()) !=
-            placement.degrees[Axis::kPipe]) {
-            root["stages"].refuse("are not as many as the pipe's degree");
-        }
+        readPrediction(root, placement);
     }
     if (!reading.failure.ok()) return reading.failure;
     return placement;

@@ -46,6 +46,7 @@ Result<Prediction> predict(const Model& model, const Job& job, const Degrees& de
     answer.cutHow = cut.how;
     answer.isCutExact = cut.isExact;
     answer.step = std::move(*step);
+    answer.volumes = *volumes;
     answer.assumed = rates.assumed;
     answer.nodes = bytesOfNodes(*volumes, nodeOfRank, static_cast<int>(cluster.nodes.size()));
     const Result<std::string> layout = megatronLayout(model, cut.cut);

@@ -31,6 +31,7 @@ struct Prediction {
     bool isCutExact = false;
     std::vector<Stage> stages;
     StepTime step;
+    AxisVolumes volumes;
     std::vector<NodeBytes> nodes;      ///< exact, also where groups are spread over several axes
     std::string megatronLayout;        ///< empty: Megatron has no layout for it
     std::vector<std::string> assumed;  ///< of the cluster, where the topology is silent

@@ -38,7 +38,7 @@ constexpr ChunkName kChunks[] = {
     {"latency_seconds", &PipelineTimes::latency},
 };
 
-Json jsonOf(const Prediction::Stage& stage, std::size_t number) {
+Json jsonOf(const Prediction::Stage& stage, const StageVolumes& volumes, std::size_t number) {
     Json json = {{"stage", number},
                  {"first_layer", stage.firstLayer},
                  {"last_layer", stage.lastLayer},
@@ -51,6 +51,15 @@ Json jsonOf(const Prediction::Stage& stage, std::size_t number) {
     }
     if (stage.deviceBytes > 0) json["device_memory_bytes"] = stage.deviceBytes;
     json["fits"] = stage.fits();
+    json["traffic"] = Json::array();
+    for (const Traffic& call : volumes.traffic) {
+        json["traffic"].push_back({{"group", nameOf(call.span)},
+                                   {"kind", nameOf(call.kind)},
+                                   {"bytes", call.bytes},
+                                   {"calls", call.calls}});
+    }
+    json["to_next_bytes"] = volumes.toNextBytes;
+    json["to_previous_bytes"] = volumes.toPreviousBytes;
     return json;
 }
 
@@ -75,10 +84,10 @@ Json pipelineOf(const StepTime& step) {
     return json;
 }
 
-template <typename Enum, std::size_t Count>
-Enum named(const Field& field, const Enum (&all)[Count]) {
+template <typename List>
+auto named(const Field& field, const List& all) {
     const std::string name = field.text();
-    for (const Enum each : all) {
+    for (const auto each : all) {
         if (nameOf(each) == name) return each;
     }
     field.refuse("\"" + name + "\" is not known");
@@ -101,9 +110,21 @@ Prediction::Stage stageOf(const Field& field) {
     return stage;
 }
 
-NodeTraffic trafficOf(const Field& field) {
-    if (!field.exists()) return {};
-    return {field["egress"].integer(0, kMostInJson), field["ingress"].integer(0, kMostInJson)};
+StageVolumes volumesOf(const Field& stage) {
+    constexpr Collective kKinds[] = {Collective::kAllReduce, Collective::kAllGather,
+                                     Collective::kReduceScatter, Collective::kAllToAll};
+    StageVolumes volumes;
+    for (const Field& call : stage["traffic"].elements()) {
+        Traffic traffic;
+        traffic.span = named(call["group"], kSpans);
+        traffic.kind = named(call["kind"], kKinds);
+        traffic.bytes = call["bytes"].integer(0, kMostInJson);
+        traffic.calls = call["calls"].integer(0, kMostInJson);
+        volumes.traffic.push_back(traffic);
+    }
+    volumes.toNextBytes = stage["to_next_bytes"].integer(0, kMostInJson);
+    volumes.toPreviousBytes = stage["to_previous_bytes"].integer(0, kMostInJson);
+    return volumes;
 }
 
 void readPipeline(const Field& field, int stages, StepTime& step) {
@@ -128,7 +149,8 @@ void addPrediction(const Prediction& prediction, const Cluster& cluster, Json& d
     document["objective"] = nameOf(prediction.objective);
     document["stages"] = Json::array();
     for (std::size_t at = 0; at < prediction.stages.size(); ++at) {
-        document["stages"].push_back(jsonOf(prediction.stages[at], at));
+        document["stages"].push_back(
+            jsonOf(prediction.stages[at], prediction.volumes.stages[at], at));
     }
     const NodeCost cost = costOf(prediction.nodes);
     Json& json = document["predicted"];
@@ -149,13 +171,14 @@ void addPrediction(const Prediction& prediction, const Cluster& cluster, Json& d
             {"sum_node_egress", cost.sum},
             {"nodes", Json::array()},
             {"pipeline", pipelineOf(prediction.step)},
+            {"shard", prediction.volumes.shard},
             {"assumed", prediction.assumed}};
     for (std::size_t node = 0; node < prediction.nodes.size(); ++node) {
         json["nodes"].push_back(jsonOf(prediction.nodes[node], cluster.nodes[node].name));
     }
 }
 
-Prediction predictionOf(const Field& document, const Cluster& cluster) {
+Prediction predictionOf(const Field& document, const Degrees& degrees) {
     constexpr Objective kObjectives[] = {Objective::kCrossNodeBytes, Objective::kStepTime,
                                          Objective::kMemory};
     Prediction answer;
@@ -164,7 +187,10 @@ Prediction predictionOf(const Field& document, const Cluster& cluster) {
     for (const Field& stage : document["stages"].elements()) {
         answer.stages.push_back(stageOf(stage));
         answer.step.stages.push_back(answer.stages.back().time);
+        answer.volumes.stages.push_back(volumesOf(stage));
     }
+    answer.volumes.degrees = degrees;
+    answer.volumes.shard = field["shard"].integer(1, kMostRanks);
     if (answer.stages.empty()) document["stages"].refuse("has no stage");
     answer.model = field["model"].text();
     answer.cutMethod = field["cut"]["method"].text();
@@ -178,16 +204,6 @@ Prediction predictionOf(const Field& document, const Cluster& cluster) {
     answer.step.limit = field["limit"].text();
     readPipeline(field["pipeline"], static_cast<int>(answer.stages.size()), answer.step);
     for (const Field& each : field["assumed"].elements()) answer.assumed.push_back(each.text());
-    for (const Field& node : field["nodes"].elements()) {
-        NodeBytes bytes;
-        for (const Span span : kSpans) bytes[span] = trafficOf(node[nameOf(span)]);
-        bytes.pipe = trafficOf(node["pipe"]);
-        answer.nodes.push_back(bytes);
-    }
-    if (answer.nodes.size() != cluster.nodes.size()) {
-        field["nodes"].refuse("are " + std::to_string(answer.nodes.size()) + ", the topology has " +
-                              std::to_string(cluster.nodes.size()));
-    }
     return answer;
 }
 

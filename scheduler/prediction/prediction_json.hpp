@@ -11,7 +11,8 @@ namespace isthmus::scheduler {
 void addPrediction(const Prediction& prediction, const Cluster& cluster,
                    nlohmann::ordered_json& document);
 
-/// Reads them from the document back; what is wrong goes to the field's reading.
-Prediction predictionOf(const Field& document, const Cluster& cluster);
+/// Reads them from the document back, but the bytes of nodes, which follow from where ranks are;
+/// what is wrong goes to the field's reading.
+Prediction predictionOf(const Field& document, const Degrees& degrees);
 
 }  // namespace isthmus::scheduler

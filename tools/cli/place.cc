@@ -6,6 +6,7 @@
 #include "scheduler/json/field.hpp"
 #include "scheduler/placement/emit.hpp"
 #include "tools/cli/exit_code.hpp"
+#include "tools/cli/place_compare.hpp"
 #include "tools/cli/place_print.hpp"
 #include "tools/cli/subcommands.hpp"
 
@@ -19,6 +20,7 @@ struct PlaceFiles {
     std::string target;
     std::string map;
     std::vector<std::string> lost;
+    std::vector<std::string> beside;  ///< degrees to compare with
 };
 
 int fail(const Status& status) {
@@ -36,8 +38,9 @@ Result<scheduler::Placement> placementOf(const PlaceFiles& files) {
     if (!files.placement.empty()) {
         Result<scheduler::Placement> placement = scheduler::placementFromFile(files.placement);
         if (!placement.ok()) return placement;
-        placement->orders =
-            scheduler::costsOfOrders(placement->cluster, placement->degrees, placement->bytes);
+        placement->orders = scheduler::costsOfOrders(
+            placement->cluster, placement->degrees, placement->bytes,
+            placement->predicted ? &placement->predicted->volumes : nullptr);
         return placement;
     }
     Result<Placed> placed = searched(files.options);
@@ -60,11 +63,20 @@ int printPlacement(const PlaceFiles& files, std::string (*text)(const scheduler:
     return asInt(ExitCode::kOk);
 }
 
-std::string comparison(const scheduler::Placement& placement) {
-    return fmt::format("{} on {}: dearest node {}, all nodes {} bytes a step\n",
-                       textOf(placement.degrees), placement.cluster.text(), placement.cost.most,
-                       placement.cost.sum) +
-           comparisonText(placement);
+int comparePlacement(const PlaceFiles& files) {
+    const Result<std::vector<scheduler::Degrees>> beside = degreesBeside(files.beside);
+    if (!beside.ok()) return fail(beside.status());
+    Result<scheduler::Placement> placement = placementOf(files);
+    if (!placement.ok()) return fail(placement.status());
+    if (!files.options.model.empty()) {
+        Result<PlaceQuestion> question = placeQuestionOf(files.options);
+        if (!question.ok()) return fail(question.status());
+        question->model->cluster = placement->cluster;
+        placement->rivals = scheduler::rivalsOf(*question->model, *beside);
+    }
+    fmt::print("{}",
+               files.options.isJson ? toJson(*placement, {}, nullptr) : comparedText(*placement));
+    return asInt(ExitCode::kOk);
 }
 
 int validateJob(const PlaceFiles& files) {
@@ -168,8 +180,11 @@ void addPlace(CLI::App& app, Action& chosen) {
     addFile(*sub, files);
     addPlaceOptions(*sub, files->options);
     sub = addSubcommand(*group, "compare", "the placement beside the usual orders", files, chosen,
-                        [](const PlaceFiles& each) { return printPlacement(each, comparison); });
+                        comparePlacement);
     addFile(*sub, files);
+    sub->add_option("--beside", files->beside,
+                    "with a model: degrees to compare with, as Megatron starts them: "
+                    "tensor=4,data=2,pipe=4; may be repeated");
     addPlaceOptions(*sub, files->options);
     sub = addSubcommand(*group, "emit", "what launchers and frameworks read", files, chosen,
                         emitPlacement);

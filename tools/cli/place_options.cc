@@ -5,9 +5,9 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "comm/base/bit_rate.hpp"
 #include "comm/base/knobs.hpp"
 #include "tools/cli/place_model.hpp"
-#include "tools/cluster/rate.hpp"
 
 namespace isthmus::cli {
 
@@ -46,10 +46,10 @@ void addPlaceOptions(CLI::App& app, PlaceOptions& options) {
                                         "nodes of 128)");
     app.add_option("--topology", options.topology, "a file of isthmus_topology instead")
         ->excludes(nodes);
-    app.add_option("--rate", options.rate, "card of each node of --nodes: 100gbit");
+    app.add_option("--rate", options.rate,
+                   "of each node's cards together: 100gbit; instead of what --topology says");
     app.add_option("--memory", options.memory,
-                   "of each device of --nodes, for the job alone: 30G; degrees that need more are "
-                   "left out");
+                   "of each device, for the job alone: 30G; degrees that need more are left out");
     app.add_option("--top-k", options.topK, "how many choices of free degrees are answered")
         ->check(CLI::Range(1, 1000));
     app.add_flag("--spare", options.mayLeaveSpare, "devices may be left over");
@@ -93,28 +93,46 @@ Result<PerAxis<std::optional<std::int64_t>>> axisList(const std::string& text, c
     return values;
 }
 
+namespace {
+
+/// With what the options say of cards and devices instead of what the cluster says.
+Result<Cluster> withRates(const PlaceOptions& options, Cluster cluster) {
+    if (!options.rate.empty()) {
+        const std::optional<double> rate =
+            options.rate == "none" ? 0 : bitsPerSecondOf(options.rate);
+        if (!rate) {
+            return Status::invalidArgument(
+                "--rate: \"" + options.rate +
+                "\" is neither a number with gbit, mbit or kbit nor none");
+        }
+        for (scheduler::Node& node : cluster.nodes) {
+            if (node.cards.empty()) node.cards.push_back({.name = "card0"});
+            for (scheduler::Card& card : node.cards) {
+                card.bitsPerSecond = *rate / static_cast<double>(node.cards.size());
+            }
+        }
+    }
+    if (options.memory.empty()) return cluster;
+    const Result<std::int64_t> memory = parseBytes(options.memory);
+    if (!memory.ok()) return Status::invalidArgument("--memory: " + memory.status().what());
+    for (scheduler::Node& node : cluster.nodes) {
+        for (scheduler::Device& device : node.devices) device.memoryBytes = *memory;
+    }
+    return cluster;
+}
+
+}  // namespace
+
 Result<Cluster> clusterOf(const PlaceOptions& options) {
     if (!options.topology.empty()) {
-        if (!options.rate.empty() || !options.memory.empty()) {
-            return Status::invalidArgument("--rate, --memory: the file of --topology says it");
-        }
-        return scheduler::clusterFromFile(options.topology);
+        Result<Cluster> cluster = scheduler::clusterFromFile(options.topology);
+        return cluster.ok() ? withRates(options, std::move(*cluster)) : cluster;
     }
     if (options.nodes.empty()) {
         return Status::invalidArgument("--nodes or --topology is wanted");
     }
-    const Result<cluster::Rate> rate =
-        cluster::Rate::parse(options.rate.empty() ? "none" : options.rate);
-    if (!rate.ok()) return rate.status();
-    Result<Cluster> cluster =
-        scheduler::clusterOf(options.nodes, static_cast<double>(rate->bitsPerSecond));
-    if (!cluster.ok() || options.memory.empty()) return cluster;
-    const Result<std::int64_t> memory = parseBytes(options.memory);
-    if (!memory.ok()) return Status::invalidArgument("--memory: " + memory.status().what());
-    for (scheduler::Node& node : cluster->nodes) {
-        for (scheduler::Device& device : node.devices) device.memoryBytes = *memory;
-    }
-    return cluster;
+    Result<Cluster> cluster = scheduler::clusterOf(options.nodes);
+    return cluster.ok() ? withRates(options, std::move(*cluster)) : cluster;
 }
 
 namespace {

@@ -94,12 +94,15 @@ std::size_t cutGroups(const Placement& placement, Axis axis, std::size_t& all) {
 }  // namespace
 
 std::string comparisonText(const Placement& placement) {
-    std::string text = fmt::format("\n{:<48} {:>15} {:>15}  {}\n", "order", "dearest node",
-                                   "all nodes", "placed saves (dearest, all)");
+    const bool hasExact = !placement.orders.empty() && placement.orders.front().exact;
+    std::string text =
+        fmt::format("\n{:<48} {:>15} {:>15}  {:<28}{}\n", "order", "dearest node", "all nodes",
+                    "placed saves (dearest, all)", hasExact ? "     exact dearest" : "");
     for (const scheduler::OrderCost& order : placement.orders) {
-        text += fmt::format("{:<48} {:>15} {:>15}  {}, {}\n", order.name, order.cost.most,
-                            order.cost.sum, savedOf(order.cost.most, placement.cost.most),
-                            savedOf(order.cost.sum, placement.cost.sum));
+        const std::string saved = savedOf(order.cost.most, placement.cost.most) + ", " +
+                                  savedOf(order.cost.sum, placement.cost.sum);
+        text += fmt::format("{:<48} {:>15} {:>15}  ", order.name, order.cost.most, order.cost.sum);
+        text += hasExact ? fmt::format("{:<28} {:>17}\n", saved, order.exact->most) : saved + "\n";
     }
     return text;
 }

@@ -127,7 +127,8 @@ Result<Placed> place(const PlaceQuestion& asked) {
     if (!placed.ok()) return placed;
     scheduler::Placement& placement = placed->placement;
     placement.orders =
-        scheduler::costsOfOrders(placement.cluster, placement.degrees, placement.bytes);
+        scheduler::costsOfOrders(placement.cluster, placement.degrees, placement.bytes,
+                                 placement.predicted ? &placement.predicted->volumes : nullptr);
     return placed;
 }
 
