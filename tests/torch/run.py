@@ -27,6 +27,7 @@ MODULES = [
     "cases_contract",
     "cases_contract_groups",
     "cases_life",
+    "cases_stress",
     "cases_memory",
 ]
 DEVICE_MODULES = ["cases_device", "cases_device_order"]
