@@ -141,7 +141,75 @@ if rank == 0:
 dist.destroy_process_group()
 """
 
+# The GPT of benchmarks/headline (width 384, sequence 128): numbers from the formulas of arXiv 2205.05198, section 4,
+# and by counting what torch's own layers keep.
+TRACED = """
+import torch, isthmus, isthmus.torch, os, sys
+sys.path.insert(0, os.environ["HEADLINE"])
+import model as headline
+whole = headline.make_model()
+before = [weight.clone() for weight in whole.parameters()]
+split = {"qkv": "columns", "project": "rows", "up": "columns", "down": "rows"}
+tokens = torch.zeros(1, 128, dtype=torch.long)
+traced = isthmus.torch.trace(whole, tokens, chain="layers", split=split, heads=6, sequence=128)
+layers = {layer["name"]: layer for layer in traced["layers"]}
+assert list(layers) == ["layers.embed", *(f"layers.block{n}" for n in range(8)), "layers.norm", "layers.head"]
+d, s, f32 = 384, 128, 4
+block = layers["layers.block3"]
+assert sum(layer["parameters"] for layer in layers.values()) == 14_442_240
+assert block["parameters"] == 12 * d * d + 13 * d and block["replicated_parameters"] == 6 * d
+assert block["forward_flops"] == 24 * s * d * d + 4 * s * s * d
+assert block["boundary_bytes"] == block["reduction_bytes"] == block["input_bytes"] == s * d * f32
+assert block["tensor_forward"] == block["tensor_backward"] == 2
+# Two norms keep their inputs, outputs, means and deviations; the products in between what is split.
+assert block["replicated_activation_bytes"] == f32 * (4 * s * d + 4 * s)
+# qkv 3, attention 1, four times the width before and after its function; scores and scaled q, k beside it.
+assert block["split_activation_bytes"] >= f32 * 12 * s * d
+assert layers["layers.head"]["forward_flops"] == 2 * s * d * 256 and layers["layers.embed"]["forward_flops"] == 0
+assert layers["layers.embed"]["parameters"] == (256 + 128) * d and traced["element_bytes"] == 4
+assert all(torch.equal(old, new) for old, new in zip(before, whole.parameters(), strict=True))
+job = {"isthmus_job": 1, "global_batch": 8, "precision": "f32", "gradient_precision": "f32",
+       "master_weights": False, "pipe_copies": "each"}
+placed = isthmus.place({"data": 2, "pipe": 4}, model=traced, job=job, nodes="4x2", rate="1gbit",
+                       program=os.environ["PLACED_PROGRAM"])
+assert placed.max_node_egress == 2 * 8 * s * d * f32  # both ways, all sequences of a step
+
+# Tied, frozen and loose parameters; layers by default; two samples and a layer that runs twice are refused.
+class Tied(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = torch.nn.Embedding(10, 4)
+        self.middle = torch.nn.ModuleList([torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)])
+        self.last = torch.nn.Linear(4, 10, bias=False)
+        self.last.weight = self.first.weight
+        self.middle[0].weight.requires_grad = False
+        self.scale = torch.nn.Parameter(torch.ones(4))
+        self.runs = 1
+    def forward(self, x):
+        x = self.first(x) * self.scale
+        for _ in range(self.runs):
+            for layer in self.middle:
+                x = layer(x)
+        return self.last(x)
+tied = Tied()
+first, *middle, last = isthmus.torch.trace(tied, torch.zeros(1, 3, dtype=torch.long))["layers"]
+assert first["parameters"] == 44 and [each["name"] for each in middle] == ["middle.0", "middle.1"]
+assert middle[0]["frozen_parameters"] == 16 and middle[1]["parameters"] == 20
+assert last["tied_to"] == "first" and last["tied_parameters"] == 40 and last["parameters"] == 0
+assert "tensor_forward" not in first
+for runs, samples, says in ((2, 1, "ran 2 times"), (1, 2, "has 2 samples")):
+    tied.runs = runs
+    try:
+        isthmus.torch.trace(tied, torch.zeros(samples, 3, dtype=torch.long))
+    except ValueError as error:
+        assert says in str(error), error
+    else:
+        raise AssertionError(says)
+print("every number is known", flush=True)
+"""
+
 SCRIPTS = {
+    "placed: a module that is traced": (TRACED, None, "every number is known"),
     "placed: what isthmus.place answers": (ANSWERS, None, "every answer is right"),
     "placed: a world as it was launched": (AS_LAUNCHED, "torchrun", "every rank saw where it is"),
     "placed: a world that is relabelled": (RELABELLED, "torchrun", "every rank is where it was placed"),
@@ -165,7 +233,8 @@ def run(name):
             "nodes": [program, "run", "--nodes", "2x2", "--order", "round-robin", sys.executable],
         }[launcher]
         paths = os.pathsep.join([folder, os.environ.get("PYTHONPATH", "")])
-        surroundings = {**os.environ, "PYTHONPATH": paths}
+        headline = os.path.join(os.path.dirname(__file__), "..", "..", "benchmarks", "headline")
+        surroundings = {**os.environ, "PYTHONPATH": paths, "HEADLINE": os.path.abspath(headline)}
         if launcher == "nodes":
             del surroundings["GLOO_SOCKET_IFNAME"]
         try:

@@ -110,12 +110,16 @@ def share_cpu_tensors(least_bytes=64 * 1024):
 
 
 def __getattr__(name):
-    """What has to do with placements is in a module of its own, read when it is asked for."""
-    if name not in ("check", "init_placed", "relabel"):
-        raise AttributeError(f"module 'isthmus.torch' has no attribute {name!r}")
-    from isthmus.torch import placed
+    """What has to do with placements is in modules of its own, read when it is asked for."""
+    if name in ("check", "init_placed", "relabel"):
+        from isthmus.torch import placed
 
-    return getattr(placed, name)
+        return getattr(placed, name)
+    if name == "trace":
+        from isthmus.torch import tracing
+
+        return tracing.trace
+    raise AttributeError(f"module 'isthmus.torch' has no attribute {name!r}")
 
 
 def _autoload():
