@@ -12,6 +12,48 @@ isthmusResult_t run(AskedCall&& call, isthmusComm_t comm, const isthmusCallOptio
     return status.ok() ? launch(std::move(call), comm, options, request) : refused(status);
 }
 
+constexpr int kSum = static_cast<int>(ReduceOp::kSum);
+
+/// A collective of one count.
+struct PlainCall {
+    Collective collective = Collective::kBarrier;
+    const void* send = nullptr;
+    void* receive = nullptr;
+    std::size_t count = 0;
+    isthmusDataType_t type = isthmusUint8;
+    int op = kSum;
+    int root = 0;
+};
+
+/// Nothing when it must go the way of all calls: whatever is out of the ordinary, and what is
+/// wrong.
+std::optional<Status> tryQuickly(const PlainCall& call, isthmusComm_t comm,
+                                 const isthmusCallOptions_t* options) {
+    constexpr std::size_t kMostElements = 4096;  // more never meets once
+    if (comm == nullptr || comm->communicator == nullptr || isGrouping()) return std::nullopt;
+    const auto timeout = onlyTimeoutOf(options);
+    const bool isKnown = static_cast<unsigned>(call.type) < kDataTypes &&
+                         static_cast<unsigned>(call.op) < kReduceOps;
+    if (!timeout.has_value() || !isKnown || call.count > kMostElements) return std::nullopt;
+    const QuickCall quick = {{call.collective, static_cast<DataType>(call.type),
+                              static_cast<ReduceOp>(call.op), call.root, call.count},
+                             static_cast<const std::byte*>(call.send),
+                             static_cast<std::byte*>(call.receive)};
+    return comm->communicator->callQuickly(quick, *timeout);
+}
+
+isthmusResult_t run(const PlainCall& call, isthmusComm_t comm, const isthmusCallOptions_t* options,
+                    isthmusRequest_t* request) {
+    if (request == nullptr) {
+        if (const auto done = tryQuickly(call, comm, options)) return resultOf(*done);
+    }
+    AskedCall asked =
+        AskedCall::of(call.collective, call.send, call.receive, call.count, call.type);
+    asked.op = call.op;
+    asked.request.root = call.root;
+    return run(std::move(asked), comm, options, request);
+}
+
 std::vector<std::size_t> copyOf(const std::size_t* values, isthmusComm_t comm) {
     if (values == nullptr || comm == nullptr || comm->communicator == nullptr) return {};
     return {values, values + comm->communicator->ranks()};
@@ -27,73 +69,66 @@ std::vector<std::size_t> copyAtRoot(const std::size_t* values, int root, isthmus
 isthmusResult_t isthmusAllReduce(const void* sendbuff, void* recvbuff, size_t count,
                                  isthmusDataType_t datatype, isthmusRedOp_t op, isthmusComm_t comm,
                                  const isthmusCallOptions_t* options, isthmusRequest_t* request) {
-    AskedCall call = AskedCall::of(Collective::kAllReduce, sendbuff, recvbuff, count, datatype);
-    call.op = static_cast<int>(op);
-    return run(std::move(call), comm, options, request);
+    return run({Collective::kAllReduce, sendbuff, recvbuff, count, datatype, static_cast<int>(op)},
+               comm, options, request);
 }
 
 isthmusResult_t isthmusBroadcast(const void* sendbuff, void* recvbuff, size_t count,
                                  isthmusDataType_t datatype, int root, isthmusComm_t comm,
                                  const isthmusCallOptions_t* options, isthmusRequest_t* request) {
-    AskedCall call = AskedCall::of(Collective::kBroadcast, sendbuff, recvbuff, count, datatype);
-    call.request.root = root;
-    return run(std::move(call), comm, options, request);
+    return run({Collective::kBroadcast, sendbuff, recvbuff, count, datatype, kSum, root}, comm,
+               options, request);
 }
 
 isthmusResult_t isthmusReduce(const void* sendbuff, void* recvbuff, size_t count,
                               isthmusDataType_t datatype, isthmusRedOp_t op, int root,
                               isthmusComm_t comm, const isthmusCallOptions_t* options,
                               isthmusRequest_t* request) {
-    AskedCall call = AskedCall::of(Collective::kReduce, sendbuff, recvbuff, count, datatype);
-    call.op = static_cast<int>(op);
-    call.request.root = root;
-    return run(std::move(call), comm, options, request);
+    return run(
+        {Collective::kReduce, sendbuff, recvbuff, count, datatype, static_cast<int>(op), root},
+        comm, options, request);
 }
 
 isthmusResult_t isthmusAllGather(const void* sendbuff, void* recvbuff, size_t sendcount,
                                  isthmusDataType_t datatype, isthmusComm_t comm,
                                  const isthmusCallOptions_t* options, isthmusRequest_t* request) {
-    return run(AskedCall::of(Collective::kAllGather, sendbuff, recvbuff, sendcount, datatype), comm,
-               options, request);
+    return run({Collective::kAllGather, sendbuff, recvbuff, sendcount, datatype}, comm, options,
+               request);
 }
 
 isthmusResult_t isthmusReduceScatter(const void* sendbuff, void* recvbuff, size_t recvcount,
                                      isthmusDataType_t datatype, isthmusRedOp_t op,
                                      isthmusComm_t comm, const isthmusCallOptions_t* options,
                                      isthmusRequest_t* request) {
-    AskedCall call =
-        AskedCall::of(Collective::kReduceScatter, sendbuff, recvbuff, recvcount, datatype);
-    call.op = static_cast<int>(op);
-    return run(std::move(call), comm, options, request);
+    return run(
+        {Collective::kReduceScatter, sendbuff, recvbuff, recvcount, datatype, static_cast<int>(op)},
+        comm, options, request);
 }
 
 isthmusResult_t isthmusAlltoAll(const void* sendbuff, void* recvbuff, size_t count,
                                 isthmusDataType_t datatype, isthmusComm_t comm,
                                 const isthmusCallOptions_t* options, isthmusRequest_t* request) {
-    return run(AskedCall::of(Collective::kAllToAll, sendbuff, recvbuff, count, datatype), comm,
-               options, request);
+    return run({Collective::kAllToAll, sendbuff, recvbuff, count, datatype}, comm, options,
+               request);
 }
 
 isthmusResult_t isthmusGather(const void* sendbuff, void* recvbuff, size_t count,
                               isthmusDataType_t datatype, int root, isthmusComm_t comm,
                               const isthmusCallOptions_t* options, isthmusRequest_t* request) {
-    AskedCall call = AskedCall::of(Collective::kGather, sendbuff, recvbuff, count, datatype);
-    call.request.root = root;
-    return run(std::move(call), comm, options, request);
+    return run({Collective::kGather, sendbuff, recvbuff, count, datatype, kSum, root}, comm,
+               options, request);
 }
 
 isthmusResult_t isthmusScatter(const void* sendbuff, void* recvbuff, size_t count,
                                isthmusDataType_t datatype, int root, isthmusComm_t comm,
                                const isthmusCallOptions_t* options, isthmusRequest_t* request) {
-    AskedCall call = AskedCall::of(Collective::kScatter, sendbuff, recvbuff, count, datatype);
-    call.request.root = root;
-    return run(std::move(call), comm, options, request);
+    return run({Collective::kScatter, sendbuff, recvbuff, count, datatype, kSum, root}, comm,
+               options, request);
 }
 
 isthmusResult_t isthmusBarrier(isthmusComm_t comm, const isthmusCallOptions_t* options,
                                isthmusRequest_t* request) {
-    return run(AskedCall::of(Collective::kBarrier, nullptr, nullptr, 0, isthmusUint8), comm,
-               options, request);
+    return run(PlainCall(), comm, options, request);
 }
 
 namespace {

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "comm/capi/made_operations.hpp"
@@ -40,6 +41,8 @@ inline Status checkSize(const isthmusCallOptions_t* options) {
     return options == nullptr ? Status() : checkSize(options->size, "isthmusCallOptions_t");
 }
 
+/// The timeout (0: none given) when nothing else is; else nothing.
+std::optional<std::chrono::milliseconds> onlyTimeoutOf(const isthmusCallOptions_t* options);
 CallOptions optionsOf(const isthmusCallOptions_t* options, bool isBlocking);
 /// C callers can pass any number as an enumerator: narrowed to one byte first, 256 would pass for
 /// 0.

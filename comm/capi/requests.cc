@@ -111,6 +111,15 @@ Status checkSize(std::size_t bytes, const char* structure, std::size_t least) {
                                    std::to_string(bytes) + ", must be sizeof(" + structure + ")");
 }
 
+std::optional<std::chrono::milliseconds> onlyTimeoutOf(const isthmusCallOptions_t* options) {
+    if (options == nullptr) return std::chrono::milliseconds(0);
+    if (options->size != sizeof(isthmusCallOptions_t)) return std::nullopt;
+    const auto isGiven = [](const char* text) { return text != nullptr && *text != '\0'; };
+    const int flags = options->persistent | options->deterministic | options->oneRounding;
+    if (flags != 0 || isGiven(options->name) || isGiven(options->algorithm)) return std::nullopt;
+    return timeoutOf(options->timeout_ms);
+}
+
 CallOptions optionsOf(const isthmusCallOptions_t* options, bool isBlocking) {
     CallOptions result;
     result.isBlocking = isBlocking;

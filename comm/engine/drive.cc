@@ -45,6 +45,13 @@ constexpr int kMostLost = 512;
 constexpr int kLooksPerStep = 8;
 constexpr Time kStepEvery = std::chrono::microseconds(20);
 
+// A quick call (QuickCalls) looks this often before it wakes those that may sleep: mostly all come
+// at once, and then one fence serves its beginning and its end.
+constexpr int kLooksBeforeBells = 8;
+// Transports get their turn after so many quick calls, and when one of them takes longer than this.
+constexpr int kQuickInARow = 16;
+constexpr Time kQuickFor = std::chrono::microseconds(50);
+
 // After a blocking call the progress thread looks now and then for news by itself, unasked: so a
 // loop of blocking calls never has to mark itself asleep, and peers never pay a system call to wake
 // it. Quiet for kRestAfter: it truly sleeps.
@@ -176,6 +183,10 @@ int Engine::looksBeforeYield() {
     for (Membership* group : groups_) {
         if (!group->isIdle()) awaited = std::max(awaited, group->awaited(cpu));
     }
+    return looksFor(awaited);
+}
+
+int Engine::looksFor(Awaited awaited) const {
     if (awaited == Awaited::kHere) return kLooksHere;
     if (awaited == Awaited::kElsewhere || awaited == Awaited::kNobody) return kLooksElsewhere;
     const bool isShared = sharedFor_ > 0 || config_.ranksOnNode > config_.cpus;
@@ -193,6 +204,13 @@ bool Engine::idle(int& quiet, Time until) {
         quiet = 0;
         return false;
     }
+    // One more look before sleeping: what it computed may be what this rank waits for.
+    if (yield() > kYieldBusy) quiet = looks + kYields;
+    return lookedAt_ < until;
+}
+
+// Lets others run. What that took says how to wait from now on.
+Time Engine::yield() {
     ::sched_yield();
     const Time after = now();
     const Time took = after - lookedAt_;  // with a look that found nothing: 0.2 us
@@ -200,9 +218,52 @@ bool Engine::idle(int& quiet, Time until) {
     sharedFor_ = took > kYieldAlone ? kSharedFor : std::max(sharedFor_ - 1, 0);
     lostSpan_ = took <= kYieldLost ? 0 : std::clamp(4 * lostSpan_, kFirstLost, kMostLost);
     lostFor_ = lostSpan_;
-    // One more look before sleeping: what it computed may be what this rank waits for.
-    if (took > kYieldBusy) quiet = looks + kYields;
-    return after < until;
+    return took;
+}
+
+Quick Engine::runQuickly(Membership& group, const QuickCall& call) {
+    if (token_.isMine() || !token_.tryTake()) return Quick::kNotNow;
+    take();
+    if (!submitted_.isEmpty() || ++quickInARow_ >= kQuickInARow) {
+        quickInARow_ = 0;
+        step();
+    }
+    Quick way = isClosed_ ? Quick::kNotNow : group.enterQuickly(call);
+    if (way == Quick::kEntered && waitQuickly(group)) {
+        ++counters_.finishedByCaller;
+        way = Quick::kDone;
+    }
+    if (way != Quick::kEntered) release();
+    return way;
+}
+
+// Nothing else moves meanwhile, so not for long.
+bool Engine::waitQuickly(Membership& group) {
+    for (int looks = 0; looks < kLooksBeforeBells; ++looks) {
+        if (group.endQuickly()) return true;
+        _mm_pause();
+    }
+    group.ring();
+    if (lostFor_ > 0) return false;
+    lookedAt_ = now();
+    const Time until = lookedAt_ + kQuickFor;
+    for (int quiet = 1; quiet < kYields && lookedAt_ < until; ++quiet) {
+        const int looks = looksFor(group.awaitedQuickly(::sched_getcpu()));
+        if (quiet < looks) {
+            _mm_pause();
+        } else if (yield() > kYieldBusy || lostFor_ > 0) {
+            return group.endQuickly();
+        }
+        if (group.endQuickly()) return true;
+    }
+    return false;
+}
+
+void Engine::finishQuickly(Membership& group, std::unique_ptr<CallRequest> call, Time until) {
+    const std::shared_ptr<Work> work = call->work;
+    group.adopt(std::move(call));
+    drive([&work] { return work->isDone(); }, until, false);
+    release();
 }
 
 bool Engine::arm() {

@@ -66,6 +66,11 @@ public:
     /// Runs `begin` as withToken() does, then waits as waitUntil() does: one turn for a blocking
     /// call.
     void run(const std::function<void()>& begin, const std::function<bool()>& isOver, Time until);
+    /// A whole call in one go where nothing is in the way. kEntered: this thread has the token
+    /// still, and finishQuickly() must follow.
+    Quick runQuickly(Membership& group, const QuickCall& call);
+    /// Waits for its peers as for those of any call.
+    void finishQuickly(Membership& group, std::unique_ptr<CallRequest> call, Time until);
     /// True inside callbacks: waiting there would wait for itself.
     bool isOnThisThread() const { return token_.isMine(); }
 
@@ -142,6 +147,9 @@ private:
     bool moveGroups(bool all);
     bool idle(int& quiet, Time until);
     int looksBeforeYield();
+    int looksFor(Awaited awaited) const;
+    Time yield();
+    bool waitQuickly(Membership& group);
     void sleep(const std::function<bool()>& isOver, Time until);
     bool arm();
     void disarm();
@@ -199,6 +207,7 @@ private:
     int sharedFor_ = 0;               ///< owner only: yields for which the core counts as shared
     int lostFor_ = 0;                 ///< owner only: waits that still sleep at once
     int lostSpan_ = 0;                ///< owner only: of how many, after the last yield
+    int quickInARow_ = 0;             ///< owner only: calls since the last step
     Counters counters_;
     std::thread progress_;
 };

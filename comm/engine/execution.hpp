@@ -57,6 +57,8 @@ public:
 
     /// Tells the node's ranks about the call. Once.
     Status enter();
+    /// Instead, for a call that meets once and that the node's ranks know of already.
+    void hasEnteredBefore();
 
     /// Does what can be done now. True when anything happened.
     bool progress();

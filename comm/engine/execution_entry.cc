@@ -51,6 +51,14 @@ Status Execution::enter() {
     return {};
 }
 
+void Execution::hasEnteredBefore() {
+    const auto& plans = call_->prepared->byMapping;
+    plan_ = plans[0] ? plans[0] : plans[1] ? plans[1] : plans[2];
+    ISTHMUS_ASSERT(plan_->meetsOnce());
+    isBulky_ = false;
+    meeting_.bind(plan_, *call_);
+}
+
 // The slot that tells of the call also says that what it shows is there, so nothing is signalled.
 Status Execution::enterMeeting(const std::shared_ptr<const CompiledPlan>& plan) {
     plan_ = plan;

@@ -45,9 +45,13 @@ std::uint64_t& Membership::seenBase(int lane, int slot, int position) {
                  position];
 }
 
-Awaited Membership::awaited(int cpu) {
+void Membership::tellCpu(int cpu) {
     std::atomic<int>& mine = myBlock().cpu;
     if (mine.load(std::memory_order_relaxed) != cpu) mine.store(cpu, std::memory_order_relaxed);
+}
+
+Awaited Membership::awaited(int cpu) {
+    tellCpu(cpu);
     auto found = pointToPoint_.isIdle() ? Awaited::kNobody : Awaited::kUnknown;
     for (const auto& execution : active_) found = std::max(found, execution->awaited(cpu));
     return found;
@@ -130,6 +134,13 @@ bool Membership::isLaneFree() {
     return true;
 }
 
+std::unique_ptr<Execution> Membership::takeExecution() {
+    if (spare_.empty()) return std::make_unique<Execution>(*this);
+    std::unique_ptr<Execution> execution = std::move(spare_.back());
+    spare_.pop_back();
+    return execution;
+}
+
 bool Membership::admit() {
     bool isNews = false;
     while (!queued_.empty() && active_.size() < kMostActive && failure_.ok()) {
@@ -140,9 +151,7 @@ bool Membership::admit() {
         }
         auto call = std::move(queued_.front());
         queued_.pop_front();
-        if (spare_.empty()) spare_.push_back(std::make_unique<Execution>(*this));
-        active_.push_back(std::move(spare_.back()));
-        spare_.pop_back();
+        active_.push_back(takeExecution());
         Execution& execution = *active_.back();
         execution.begin(std::move(call), nextSequence_++);
         remember(execution);

@@ -18,6 +18,7 @@
 #include "comm/engine/control_block.hpp"
 #include "comm/engine/execution.hpp"
 #include "comm/engine/point_to_point.hpp"
+#include "comm/engine/quick_call.hpp"
 
 namespace isthmus {
 
@@ -94,6 +95,17 @@ public:
 
     // Calls.
     void submit(std::unique_ptr<CallRequest> call);
+
+    // Quick ones, by whoever holds the token. Between enterQuickly() and its end, by endQuickly()
+    // or adopt(), nothing else of this Membership may run.
+    Quick enterQuickly(const QuickCall& call);
+    /// True when all were there and it is over.
+    bool endQuickly();
+    /// As awaited(), of the call that has been entered.
+    Awaited awaitedQuickly(int cpu);
+    /// What was entered goes on as an ordinary call; `call` has everything but its plans.
+    void adopt(std::unique_ptr<CallRequest> call);
+    void learn(const QuickCall::Kind& kind, CallRequest like, bool mayBeQuick);
     PointToPoint& pointToPoint() { return pointToPoint_; }
     bool progress(Time now);
     bool isIdle() const { return queued_.empty() && active_.empty() && pointToPoint_.isIdle(); }
@@ -186,6 +198,17 @@ private:
         Status why;
     };
 
+    /// The quick call at hand.
+    struct Entered {
+        QuickCalls::Known* known = nullptr;
+        const std::byte* input = nullptr;
+        std::byte* output = nullptr;
+        std::uint64_t sequence = 0;
+        std::size_t met = 0;  ///< positions of the node that are in it, from the first on
+    };
+
+    void tellCpu(int cpu);
+    std::unique_ptr<Execution> takeExecution();
     void disagree(const std::string& title, const CallFingerprint& mine, Rank other,
                   const CallFingerprint& theirs);
     void remember(const Execution& execution);
@@ -225,6 +248,8 @@ private:
     std::vector<std::unique_ptr<Execution>> active_;  ///< in order of sequence
     std::vector<std::unique_ptr<Execution>> spare_;   ///< for later calls
     std::uint64_t nextSequence_ = 0;
+    QuickCalls quickCalls_;
+    Entered quick_;
     std::array<Past, kPast> past_;
     std::multimap<std::uint64_t, Early> early_;  ///< calls that others are in already
 

@@ -173,6 +173,12 @@ TEST(Authenticate, ComparesLengthsToo) {
 }
 
 TEST(AuthenticationDeathTest, ThreadsThatOutliveMainDoNotCrashTheEnd) {
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+    GTEST_SKIP() << "ThreadSanitizer of clang 14 does not see pthread_rwlock_clockwrlock(3), by "
+                    "which the end waits for these threads, and reports each of them";
+#endif
+#endif
     for (int i = 0; i < 5; ++i) {
         EXPECT_EXIT(exitWhileOthersMakeProofs(), testing::ExitedWithCode(7), "");
     }

@@ -38,6 +38,10 @@ public:
     std::shared_ptr<Work> start(Rank rank, CallRequest call, const Way& way,
                                 Time limit = std::chrono::seconds(60));
 
+    /// The plans of such a call.
+    std::shared_ptr<const PreparedPlans> prepare(Rank rank, const CallRequest& call,
+                                                 const Way& way) const;
+
     /// Moves one rank once; true when something happened.
     bool step(Rank rank);
     /// A process that is stopped: not moved until it is let go.
@@ -70,8 +74,6 @@ private:
     void makeProcess(Rank rank);
     void makeGroup(Rank rank);
     Member memberOf(Rank me, Rank rank);
-    std::shared_ptr<const PreparedPlans> prepare(Rank rank, const CallRequest& call,
-                                                 const Way& way) const;
 
     const Layout layout_;
     VirtualClock clock_;
