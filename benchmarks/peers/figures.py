@@ -1,6 +1,8 @@
 """The figures that the project promises, measured in one run, each beside its limit."""
 import statistics
 
+import mpi
+from layouts import Layout
 from sides import Unavailable, placement_of
 
 MEGABYTE = 1 << 20
@@ -30,10 +32,10 @@ def _torch(sides, say):
 
 def _openmpi(sides, say, rounds=5):
     say("C API, arena, 2 ranks, 1 MB against Open MPI")
-    ours, theirs = [], []
+    ours, theirs, pair = [], [], Layout.of("2")
     for _ in range(rounds):
-        ours.append(sides.isthmus("all_reduce", MEGABYTE, 2)["p50_us"])
-        theirs.append(sides.openmpi("all_reduce", MEGABYTE, 2)["p50_us"])
+        ours.append(sides.isthmus("all_reduce", MEGABYTE, pair)["p50_us"])
+        theirs.append(mpi.measure(sides, "openmpi", "all_reduce", [MEGABYTE], pair, None)[MEGABYTE]["p50_us"])
     mine, peer = statistics.median(ours), statistics.median(theirs)
     yield _row("all_reduce 1 MB, 2 ranks, Open MPI / ours", peer / mine, 4, "x", True,
                f"Open MPI {peer:.1f} us, isthmus {mine:.1f} us")
@@ -50,10 +52,10 @@ def _nodes(sides, say):
 
 def _latency(sides, say, rounds=5):
     say("all_reduce 8 B, 4 ranks")
-    ours, theirs, meetings = [], [], []
+    ours, theirs, meetings, four = [], [], [], Layout.of("4")
     for _ in range(rounds):
-        ours.append(sides.isthmus("all_reduce", 8, 4))
-        theirs.append(sides.openmpi("all_reduce", 8, 4)["mean_us"])
+        ours.append(sides.isthmus("all_reduce", 8, four))
+        theirs.append(mpi.measure(sides, "openmpi", "all_reduce", [8], four, None)[8]["mean_us"])
         meetings.append(sides.bounds(4, 4096)["meeting_us"])
     means = [one["mean_us"] for one in ours]
     middle = statistics.median(means)

@@ -2,7 +2,7 @@
  * with one clock reading after each, the slowest rank of each iteration. Rank 0 prints one JSON
  * line per size.
  *
- * usage: mpi_peer COLLECTIVE WARMUPS ITERATIONS BYTES...   (BYTES as nccl-tests counts: the whole
+ * usage: mpi_peer COLLECTIVE BYTES:WARMUPS:ITERATIONS...   (BYTES as nccl-tests counts: the whole
  * operand) */
 #include <mpi.h>
 #include <stdint.h>
@@ -81,8 +81,9 @@ static int measure(const char* name, int warmups, int iterations, size_t bytes) 
         qsort(seconds, (size_t)iterations, sizeof(double), earlier);
         printf(
             "{\"collective\": \"%s\", \"bytes\": %zu, \"mean_us\": %.3f, \"p50_us\": %.3f, "
-            "\"min_us\": %.3f, \"max_us\": %.3f}\n",
-            name, bytes, 1e6 * mean, 1e6 * seconds[iterations / 2], 1e6 * seconds[0],
+            "\"p99_us\": %.3f, \"min_us\": %.3f, \"max_us\": %.3f}\n",
+            name, bytes, 1e6 * mean, 1e6 * seconds[iterations / 2],
+            1e6 * seconds[(size_t)(0.99 * (iterations - 1))], 1e6 * seconds[0],
             1e6 * seconds[iterations - 1]);
         fflush(stdout);
     }
@@ -96,13 +97,16 @@ int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    int failed = argc < 5;
-    for (int index = 4; index < argc && !failed; ++index) {
-        failed =
-            measure(argv[1], atoi(argv[2]), atoi(argv[3]), (size_t)strtoull(argv[index], NULL, 10));
+    int failed = argc < 3;
+    for (int index = 2; index < argc && !failed; ++index) {
+        unsigned long long bytes = 0;
+        int warmups = 0;
+        int iterations = 0;
+        failed = sscanf(argv[index], "%llu:%d:%d", &bytes, &warmups, &iterations) != 3 ||
+                 iterations < 1 || measure(argv[1], warmups, iterations, (size_t)bytes) != 0;
     }
     if (failed && rank == 0)
-        fprintf(stderr, "usage: mpi_peer COLLECTIVE WARMUPS ITERATIONS BYTES...\n");
+        fprintf(stderr, "usage: mpi_peer COLLECTIVE BYTES:WARMUPS:ITERATIONS...\n");
     MPI_Finalize();
     return failed;
 }

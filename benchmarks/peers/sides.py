@@ -3,6 +3,7 @@ import glob
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -20,8 +21,10 @@ class Unavailable(Exception):
     """A side that cannot run here, and why."""
 
 
-def iterations_for(size):
+def iterations_for(size, layout=None):
     """Enough for a median, few enough that a row stays within a second or two."""
+    if layout is not None and not layout.is_here:
+        return 300 if size <= 1 << 16 else 40 if size <= 1 << 20 else 5
     if size <= 1 << 12:
         return 10000  # the scheduler needs some ten milliseconds to spread the ranks
     if size <= 1 << 16:
@@ -34,9 +37,10 @@ def iterations_for(size):
 class Sides:
     def __init__(self, program=None, build=None, limit=120):
         self.build = build or os.path.join(ROOT, "build")
-        self.program = program or self._program()
+        self.program = os.path.abspath(program or self._program())
         self.limit = limit
-        self._folder = tempfile.TemporaryDirectory(prefix="isthmus-peers-")
+        self._temporary = tempfile.TemporaryDirectory(prefix="isthmus-peers-")
+        self.folder = self._temporary.name
         self._built = {}
 
     def _program(self):
@@ -46,41 +50,60 @@ class Sides:
             raise Unavailable(f"no program isthmus: neither {local} nor on PATH")
         return found
 
-    def _run(self, command, limit=None):
-        done = subprocess.run(command, capture_output=True, text=True, timeout=limit or self.limit)
-        if done.returncode != 0:
-            tail = (done.stderr or done.stdout).strip().splitlines()[-3:]
-            raise Unavailable(f"{' '.join(command[:6])} ... ended with {done.returncode}: {' | '.join(tail)}")
-        return done.stdout
+    def run(self, command, limit=None):
+        """What it prints. A launcher that does not end is ended with all that it started."""
+        limit = limit or self.limit
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   start_new_session=True)
+        try:
+            output, errors = process.communicate(timeout=limit)
+        except BaseException as reason:
+            os.killpg(process.pid, signal.SIGTERM)
+            try:
+                process.communicate(timeout=10)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.communicate()
+            if isinstance(reason, subprocess.TimeoutExpired):
+                raise Unavailable(f"{' '.join(command[:6])} ... did not end in {limit} s") from None
+            raise
+        if process.returncode != 0:
+            tail = (errors or output).strip().splitlines()[-3:]
+            raise Unavailable(f"{' '.join(command[:6])} ... ended with {process.returncode}: {' | '.join(tail)}")
+        return output
 
-    def _compiled(self, name, compiler, *flags):
-        """Builds one file of this folder, once."""
-        if name not in self._built:
+    def compiled(self, name, compiler, *flags):
+        """Builds one file of this folder, once for each compiler."""
+        if (name, compiler) not in self._built:
             if not shutil.which(compiler):
                 raise Unavailable(f"{compiler} is not installed")
-            target = os.path.join(self._folder.name, os.path.splitext(name)[0])
-            self._run([compiler, *flags, "-O2", os.path.join(HERE, name), "-o", target])
-            self._built[name] = target
-        return self._built[name]
+            target = os.path.join(self.folder, f"{os.path.splitext(name)[0]}-{compiler}")
+            self.run([compiler, *flags, "-O2", os.path.join(HERE, name), "-o", target])
+            self._built[name, compiler] = target
+        return self._built[name, compiler]
 
     def _own(self, name):
         built = os.path.join(self.build, "benchmarks", "peers", name)
-        return built if os.path.exists(built) else self._compiled(name + ".cc", "c++", "-std=c++20", "-pthread")
+        return built if os.path.exists(built) else self.compiled(name + ".cc", "c++", "-std=c++20", "-pthread")
 
     def probe(self):
         """Nanoseconds of a flag's half round trip: which placement the processors have now."""
-        return min(float(self._run([self._own("placement_probe")])) for _ in range(3))
+        return min(float(self.run([self._own("placement_probe")])) for _ in range(3))
 
     def bounds(self, ranks, size):
         """A meeting of processes and a sum in memory that all map, without a library, at this moment."""
-        return json.loads(self._run([self._own("bounds"), str(ranks), str(size)]))
+        return json.loads(self.run([self._own("bounds"), str(ranks), str(size)]))
 
-    def isthmus(self, collective, size, ranks, memory="arena"):
-        """Through the C API: median of the slowest rank's times, and `mean_us`, elapsed time by calls."""
-        count = iterations_for(size)
-        document = self._bench(collective, size, [f"--{memory}", "--ranks", str(ranks)], count)
+    def isthmus(self, collective, size, layout, memory="arena"):
+        """Through the C API, of the slowest rank's times; `mean_us` is elapsed time by calls. Over nodes also the
+        time that the bytes of the busiest card need."""
+        count = iterations_for(size, layout)
+        where = ["--ranks", str(layout.ranks)] if layout.is_here else \
+                ["--wire", "--nodes", layout.shape, "--rate", layout.rate]
+        document = self._bench(collective, size, [f"--{memory}", *where], count)
         row = document["results"][0]
-        return {**row["out_of_place_per_iter"], "mean_us": row["out_of_place"]["time"]}
+        return {**row["out_of_place_per_iter"], "mean_us": row["out_of_place"]["time"],
+                "bound_us": row["out_of_place"].get("bound_time")}
 
     def over_nodes(self, collective, size, nodes, rate):
         """One result with its wire fields, over emulated nodes; its better half."""
@@ -92,18 +115,7 @@ class Sides:
     def _bench(self, collective, size, arguments, count):
         command = [self.program, "bench", collective, "-b", str(size), "-e", str(size), "-n", str(count)]
         command += ["-w", str(max(2, count // 10)), "-c", "0", "-I", "--format", "json", *arguments]
-        return json.loads(self._run(command))
-
-    def openmpi(self, collective, size, ranks):
-        program = self._compiled("mpi_peer.c", "mpicc", "-std=gnu11")
-        if not shutil.which("mpirun"):
-            raise Unavailable("mpirun is not installed")
-        count = iterations_for(size)
-        command = ["mpirun", "--allow-run-as-root", "--bind-to", "none", "-n", str(ranks)]
-        if ranks > len(os.sched_getaffinity(0)):
-            command.insert(1, "--oversubscribe")  # it then yields instead of spinning
-        command += [program, collective, str(max(2, count // 10)), str(count), str(size)]
-        return json.loads(self._run(command))
+        return json.loads(self.run(command))
 
     def torch(self, collectives, size, ranks, nodes=None, rate=None, iterations=10):
         """gloo and isthmus in turn in the same processes: {collective: {gloo_us, isthmus_us}}."""
@@ -111,7 +123,7 @@ class Sides:
         where = ["-n", str(ranks)] if nodes is None else ["--nodes", nodes, "--rate", rate]
         command = [self.program, "run", *where, "--no-prefix", "--", python, os.path.join(HERE, "torch_peer.py")]
         command += ["--collectives", ",".join(collectives), "--bytes", str(size), "--iterations", str(iterations)]
-        lines = self._run(command, 300).splitlines()
+        lines = self.run(command, 300).splitlines()
         results = [json.loads(line) for line in lines if line.startswith("{")]
         return {result["collective"]: result for result in results}
 
@@ -131,7 +143,7 @@ class Sides:
         program = os.path.join(self.build, "benchmarks", "peers", "communicators")
         if not os.path.exists(program):
             raise Unavailable(f"{program} is not built")
-        return json.loads(self._run([self.program, "run", "-n", "4", "--no-prefix", "--", program, str(count)]))
+        return json.loads(self.run([self.program, "run", "-n", "4", "--no-prefix", "--", program, str(count)]))
 
 
 def placement_of(nanoseconds):
