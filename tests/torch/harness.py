@@ -15,7 +15,7 @@ import warnings
 
 WHOLE = "TESTS_WHOLE" in os.environ  # what is rare is tried as often as it takes
 CASE_SECONDS = 900 if WHOLE else 60
-GROUP_SECONDS = 20
+GROUP_SECONDS = 100 if WHOLE else 20
 
 _cases = []
 

@@ -28,6 +28,7 @@ MODULES = [
     "cases_contract_groups",
     "cases_life",
     "cases_stress",
+    "cases_pace",
     "cases_memory",
 ]
 DEVICE_MODULES = ["cases_device", "cases_device_order"]
