@@ -102,6 +102,75 @@ def dropped(world):
                 same(each.cpu(), torch.arange(world.size).float()[:, None].expand(-1, 4096).contiguous())
 
 
+@case("device order: calls on one tensor follow each other without a wait", ranks=3)
+def chained(world):
+    size = world.size
+    with device_group() as group:
+        for is_async in (True, False):
+            mine = torch.full((3000,), float(world.rank), device="fake:0")
+            fake.ops.sleep(0, 20 * world.rank)
+            first = [dist.all_reduce(mine, group=group, async_op=True) for _ in range(3)]
+            whole = room((size, 3000))
+            last = dist.all_gather_into_tensor(whole, mine, group=group, async_op=is_async)
+            ended(last, is_async)
+            wanted = torch.full((3000,), sum_of_ranks(world) * size**2)
+            same(whole.cpu(), wanted.expand(size, -1).contiguous())
+            for work in first:
+                work.wait()
+            same(mine.cpu(), wanted)
+
+
+@case("device order: what is written later comes later; what is read before is read before", ranks=3)
+def overwritten(world):
+    size, rank = world.size, world.rank
+    with device_group() as group:
+        for step in range(4):
+            table = torch.full((size + 1, 2000), -1.0, device="fake:0")
+            table[rank].fill_(rank + step)
+            works = [
+                dist.all_gather_into_tensor(table[:size], table[rank], group=group, async_op=True),
+                dist.all_reduce(table[1], group=group, async_op=True),
+                dist.broadcast(table[1:], step % size, group=group, async_op=True),
+            ]
+            for work in reversed(works):
+                work.wait()
+            rows = torch.tensor([float(r + step) for r in range(size)] + [-1.0])
+            rows[1] *= size
+            same(table.cpu(), rows[:, None].expand(-1, 2000).contiguous())
+        # Rank 0 sends what it has and receives into the same memory: nothing waits for the other rank.
+        mine = torch.full((200_000,), float(rank), device="fake:0")
+        if rank < 2:
+            works = [dist.isend(mine, 1 - rank, group), dist.irecv(mine, 1 - rank, group)]
+            for work in works:
+                work.wait()
+            same(mine.cpu(), torch.full((200_000,), float(1 - rank)))
+            works = [dist.irecv(mine, 0, group) if rank else dist.isend(mine, 1, group)]
+            works += [dist.isend(mine, 0, group) if rank else dist.irecv(mine, 1, group)]
+            for work in works:
+                work.wait()
+            same(mine.cpu(), torch.full((200_000,), 1.0))
+
+
+@case("device order: calls on other tensors do not wait for each other", ranks=3)
+def independent(world):
+    with device_group() as group:
+        if world.rank == 0:
+            slow, quick = (torch.ones(50, device="fake:0") for _ in range(2))
+            late = dist.irecv(slow, 1, group)
+            early = dist.irecv(quick, 2, group)
+            early.wait()
+            same(quick.cpu(), torch.full((50,), 2.0))
+            assert not late.is_completed()
+        if world.rank == 2:
+            dist.send(torch.full((50,), 2.0, device="fake:0"), 0, group)
+        world.meet()
+        if world.rank == 1:
+            dist.send(torch.full((50,), 1.0, device="fake:0"), 0, group)
+        if world.rank == 0:
+            late.wait()
+            same(slow.cpu(), torch.full((50,), 1.0))
+
+
 @case("device order: works dropped at once go on", ranks=3)
 def forgotten(world):
     with device_group() as group:

@@ -45,6 +45,7 @@ milliseconds Backend::limitOf(milliseconds asked) const {
 void Backend::startCoalescing() {
     TORCH_CHECK(!isCoalescing_.exchange(true),
                 "isthmus: coalescing began twice without an end in between");
+    ++batches_;
 }
 
 Backend::WorkPtr Backend::endCoalescing() {
@@ -126,7 +127,12 @@ Call Backend::begin(const char* title, c10d::OpType type, milliseconds timeout, 
 }
 
 Backend::WorkPtr Backend::issue(Call call) {
-    if (call.staging) call.staging->enqueueLoads(sideStreams_.of(call.staging->device()));
+    if (call.staging) {
+        const Tensors written = call.writeBack ? call.outputs : Tensors{};
+        const std::uint64_t batch = isCoalescing_.load() ? batches_.load() : 0;
+        call.staging->follow(tensorOrder_.add(call.staging, written, batch), call.timeout);
+        call.staging->enqueueLoads(sideStreams_.of(call.staging->device()));
+    }
     if (!c10d::isP2POp(call.type)) call.sequence = sequence_.fetch_add(1) + 1;
     return issued(Work::issue(rank_, std::move(call), communicator_));
 }

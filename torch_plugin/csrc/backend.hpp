@@ -9,6 +9,7 @@
 
 #include "torch_plugin/csrc/communicator.hpp"
 #include "torch_plugin/csrc/lane.hpp"
+#include "torch_plugin/csrc/tensor_order.hpp"
 #include "torch_plugin/csrc/tensor_view.hpp"
 #include "torch_plugin/csrc/torch_compat.hpp"
 #include "torch_plugin/csrc/work.hpp"
@@ -121,10 +122,12 @@ private:
     const std::shared_ptr<Communicator> communicator_;
     std::atomic<std::uint64_t> sequence_{0};
     SideStreamsByDevice sideStreams_;
+    TensorOrder tensorOrder_;
     std::uint64_t monitoredBarriers_ = 0;
     mutable std::mutex laneMutex_;
     std::shared_ptr<Lane> lane_;  ///< made when a call first needs it
     std::atomic<bool> isCoalescing_{false};
+    std::atomic<std::uint64_t> batches_{0};
     std::mutex coalescedMutex_;
     std::vector<WorkPtr> coalesced_;
 };

@@ -78,30 +78,63 @@ void Staging::afterLoading(std::function<void()> change) {
     changes_.push_back(std::move(change));
 }
 
+std::vector<at::Tensor> Staging::sources() const {
+    std::vector<at::Tensor> sources;
+    for (const Load& load : loads_) sources.push_back(load.source);
+    return sources;
+}
+
+void Staging::follow(std::vector<std::shared_ptr<Staging>> before,
+                     std::chrono::milliseconds limit) {
+    before_ = std::move(before);
+    limit_ = limit;
+}
+
 void Staging::enqueueLoads(const SideStreams& streams) {
     streams_ = streams;
     reached_ = std::make_shared<c10::Event>(device_.type());
     reached_->record(Guard(device_.type()).getStream(device_));
-    if (!isToBeLoaded()) return;
-    reached_->block(streams.out);
-    loaded_ = std::make_shared<c10::Event>(device_.type());
-    {
+    if (!isToFollow()) copyLoads();
+}
+
+void Staging::copyLoads() {
+    taken_ = std::make_shared<c10::Event>(device_.type());
+    if (isToBeLoaded()) {
         const at::AutoDispatchBelowADInplaceOrView noGradient;
-        const c10::StreamGuard onSideStream(streams.out);
+        reached_->block(streams_->out);
+        const c10::StreamGuard onSideStream(streams_->out);
         for (const Load& load : loads_) {
-            keepFor(load.source, streams.out);
+            keepFor(load.source, streams_->out);
             // A lazy conjugate is resolved on the device: the host would do it before the copy
             // came.
             const at::Tensor plain = load.source.resolve_conj().resolve_neg();
             load.host.copy_(plain, /*non_blocking=*/true);
         }
+        loaded_ = taken_;
     }
-    loaded_->record(streams.out);
+    taken_->record(streams_->out);
+}
+
+void Staging::waitForThoseBefore() {
+    const auto until = std::chrono::steady_clock::now() + limit_;
+    for (const auto& earlier : before_) {
+        std::unique_lock lock(earlier->endMutex_);
+        const bool hasEnded =
+            earlier->end_.wait_until(lock, until, [&] { return earlier->hasEnded_; });
+        TORCH_CHECK(hasEnded, "a call before on the same tensor did not end within ",
+                    limit_.count(), " ms");
+        if (earlier->stored_) earlier->stored_->block(streams_->out);
+    }
+    before_.clear();
 }
 
 void Staging::waitUntilLoaded() {
-    if (!loaded_) return;
     const AsideOfCapture aside(device_.type());
+    if (isToFollow()) {
+        waitForThoseBefore();
+        copyLoads();
+    }
+    if (!loaded_) return;
     loaded_->synchronize();
     const at::AutoDispatchBelowADInplaceOrView noGradient;
     for (const auto& change : changes_) change();
@@ -113,6 +146,7 @@ void Staging::store(const std::function<void()>& writeBack,
     auto stored = std::make_shared<c10::Event>(device_.type());
     try {
         reached_->block(streams_->in);  // the caller may still have been reading there
+        taken_->block(streams_->in);    // and so may calls before this one
         {
             const c10::StreamGuard onSideStream(streams_->in);
             for (const at::Tensor& output : outputs) keepFor(output, streams_->in);
@@ -130,6 +164,14 @@ void Staging::release() {
     PinnedPool::of(device_.type()).give(std::exchange(blocks_, {}), stored_ ? stored_ : loaded_);
     loads_.clear();
     changes_.clear();
+    const std::lock_guard lock(endMutex_);
+    hasEnded_ = true;
+    end_.notify_all();
+}
+
+bool Staging::hasEnded() const {
+    const std::lock_guard lock(endMutex_);
+    return hasEnded_;
 }
 
 void Staging::makeCurrentStreamWait() const {

@@ -3,6 +3,8 @@
 #include <ATen/ATen.h>
 #include <c10/core/Event.h>
 
+#include <chrono>
+#include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
@@ -37,10 +39,10 @@ private:
 /// The way of one call's tensors from a device through pinned host memory and back. Knows torch's
 /// streams and events of any device and nothing of CUDA.
 ///
-/// Order of use: `hostMemory`, `willLoad` and the like while the call is made, with no work given
-/// to the device yet, so that a refusal leaves no trace; `enqueueLoads` in the caller's thread;
-/// `waitUntilLoaded` on the thread that begins the call; `store` on the one that ends it; then the
-/// caller's streams may wait.
+/// Order of use: `hostMemory`, `willLoad`, `follow` and the like while the call is made, with no
+/// work given to the device yet, so that a refusal leaves no trace; `enqueueLoads` in the caller's
+/// thread; `waitUntilLoaded` on the thread that begins the call; `store` on the one that ends it;
+/// then the caller's streams may wait.
 class Staging {
 public:
     /// Throws while the caller's current stream on `device` records a graph.
@@ -60,16 +62,24 @@ public:
     /// The call begins only after what the caller's stream was given before, tensors or not.
     void waitForCaller() { waitsForCaller_ = true; }
 
-    /// Whether begin() has anything to wait for.
-    bool isToBeLoaded() const { return waitsForCaller_ || !loads_.empty(); }
+    /// The tensors of the device that are to be loaded.
+    std::vector<at::Tensor> sources() const;
+    /// The tensors are taken only once these have ended; they do within `limit`, or this call
+    /// fails.
+    void follow(std::vector<std::shared_ptr<Staging>> before, std::chrono::milliseconds limit);
+
+    /// Whether begin() has anything to wait for: other calls, or these and the device.
+    bool isToFollow() const { return !before_.empty(); }
+    bool isToBeLoaded() const { return waitsForCaller_ || !loads_.empty() || isToFollow(); }
 
     void enqueueLoads(const SideStreams& streams);
     /// Blocks until host memory has what it is to have.
     void waitUntilLoaded();
     /// Enqueues what `writeBack` copies to `outputs`, and the end of the call after it.
     void store(const std::function<void()>& writeBack, const std::vector<at::Tensor>& outputs);
-    /// Gives the host memory back: nobody but the device uses it any more.
+    /// Gives the host memory back, as nobody but the device uses it any more. The call has ended.
     void release();
+    bool hasEnded() const;
 
     /// Throws while the caller's current stream records a graph: it cannot wait for this there.
     void refuseCapture(const char* operation) const;
@@ -87,15 +97,25 @@ private:
         at::Tensor source;
     };
 
+    void copyLoads();
+    void waitForThoseBefore();
+
     const c10::Device device_;
     std::optional<SideStreams> streams_;
     std::vector<PinnedPool::Block> blocks_;
     std::vector<Load> loads_;
     std::vector<std::function<void()>> changes_;
     bool waitsForCaller_ = false;
+    std::vector<std::shared_ptr<Staging>> before_;
+    std::chrono::milliseconds limit_{0};
     std::shared_ptr<c10::Event> reached_;  ///< the caller's stream got to the call
     std::shared_ptr<c10::Event> loaded_;
+    std::shared_ptr<c10::Event> taken_;  ///< so has what calls before this one load
     std::shared_ptr<c10::Event> stored_;
+
+    mutable std::mutex endMutex_;
+    std::condition_variable end_;
+    bool hasEnded_ = false;
 };
 
 }  // namespace isthmus::glue

@@ -52,8 +52,9 @@ c10::intrusive_ptr<Work> Work::issue(int rank, Call call,
     Meeting& meeting = communicator->meeting();
     Line& line = communicator->line();
     const bool waitsAtOnce = call.runsInCaller;
-    const bool blocks = !waitsAtOnce && call.staging && call.staging->isToBeLoaded();
-    if (!waitsAtOnce || !meeting.isOver() || !line.isIdle()) Executor::instance().start();
+    const bool blocks =
+        call.staging && (waitsAtOnce ? call.staging->isToFollow() : call.staging->isToBeLoaded());
+    if (!waitsAtOnce || blocks || !meeting.isOver() || !line.isIdle()) Executor::instance().start();
     auto work = c10::make_intrusive<Work>(rank, std::move(call), std::move(communicator));
     work->communicator_->beganCall();
     if (meeting.take(work) || line.take(work, blocks)) {

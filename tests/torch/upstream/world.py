@@ -43,10 +43,18 @@ def enter_rank(suite, pipe, log, arguments):
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
     except BaseException:  # noqa: BLE001 - the parent prints it
         traceback.print_exc()
-        with contextlib.suppress(OSError):  # torch closes the pipe after the body of the test
+        try:
             pipe.send(traceback.format_exc())
+        except OSError:  # torch closes the pipe after the body of the test
+            with open(last_words_of(os.getpid()), "w", encoding="utf-8") as file:
+                file.write(traceback.format_exc())
         code = suite.ERROR_CODE
     end_as_programs_do(code)
+
+
+def last_words_of(pid):
+    """Where a rank writes an error that came when its pipe was closed already."""
+    return os.path.join(os.environ["TEMP_DIR"], f"last-words-{pid}")
 
 
 def end_as_programs_do(code):
@@ -84,10 +92,12 @@ class Rank:
             self.code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
     def said(self, seconds=0.0):
-        try:
-            return self.pipe.recv() if self.pipe.poll(seconds) else ""
-        except (EOFError, OSError):
-            return ""
+        with contextlib.suppress(EOFError, OSError):
+            if self.pipe.poll(seconds):
+                return self.pipe.recv()
+        with contextlib.suppress(OSError), open(last_words_of(self.pid), encoding="utf-8") as file:
+            return file.read()
+        return ""
 
 
 def wait_for(ranks, seconds, codes_of_health, any_end):
