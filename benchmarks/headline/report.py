@@ -94,7 +94,7 @@ def text_of_batch(document, batch):
                      f"{megabytes(last['predicted_node_bytes']):>9}{apart:12.1e}")
     for name, points in found.items():
         if name == "placed":
-            lines += [f"{rate}: placed as " + ", ".join(f"{axis} {count}" for axis, count in point["degrees"].items())
+            lines += [f"{rate}: placed as " + ", ".join(f"{axis} {count}" for axis, count in point["degrees"].items() if count > 1)
                       + f", micro-batches of {point['micro_batch']}; {point['predicted_seconds']:.2f} s were predicted"
                       for rate, point in points.items()]
     for what, value, wanted, is_met in goals(document, batch):

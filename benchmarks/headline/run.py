@@ -9,6 +9,7 @@ the links between four emulated nodes become slower: the same model, batches and
 
 import argparse
 import json
+import signal
 import statistics
 import subprocess
 import sys
@@ -158,6 +159,7 @@ class Headline:
 
 def main():
     asked = options()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that nodes and ranks go, too
     if asked.package:
         sys.path.insert(0, asked.package)
     began = time.monotonic()

@@ -28,7 +28,7 @@ void add(NodeTraffic& to, const NodeTraffic& more, std::int64_t times = 1) {
 /// One span of one stage: groups that lie alike over their nodes send alike.
 class SpanCount {
 public:
-    SpanCount(const AxisVolumes& volumes, Span span, int stage) {
+    SpanCount(const AxisVolumes& volumes, Span span, int stage, Way way) : way_(way) {
         for (const Traffic& call : volumes.stages[static_cast<std::size_t>(stage)].traffic) {
             if (call.span == span) calls_.push_back(call);
         }
@@ -42,7 +42,9 @@ public:
         if (!isNew) return known->second;
         known->second.resize(members.size());
         for (const Traffic& call : calls_) {
-            const auto moved = flatTraffic(transferOf(call.kind), call.bytes, members);
+            const Transfer kind = transferOf(call.kind);
+            const auto moved = way_ == Way::kTwoLevel ? twoLevelTraffic(kind, call.bytes, members)
+                                                      : flatTraffic(kind, call.bytes, members);
             for (std::size_t node = 0; node < moved.size(); ++node) {
                 add(known->second[node], moved[node], call.calls);
             }
@@ -51,13 +53,14 @@ public:
     }
 
 private:
+    Way way_;
     std::vector<Traffic> calls_;
     std::map<std::vector<int>, std::vector<NodeTraffic>> known_;
 };
 
 void addSpan(const AxisVolumes& volumes, Span span, int stage, std::span<const int> nodeOfRank,
-             std::vector<NodeBytes>& nodes) {
-    SpanCount count(volumes, span, stage);
+             Way way, std::vector<NodeBytes>& nodes) {
+    SpanCount count(volumes, span, stage, way);
     if (count.isSilent()) return;
     for (const std::vector<int>& group : groupsOf(volumes, span, stage)) {
         std::map<int, int> on;
@@ -101,10 +104,10 @@ NodeTraffic NodeBytes::all() const {
 }
 
 std::vector<NodeBytes> bytesOfNodes(const AxisVolumes& volumes, std::span<const int> nodeOfRank,
-                                    int nodes) {
+                                    int nodes, Way way) {
     std::vector<NodeBytes> bytes(static_cast<std::size_t>(nodes));
     for (int stage = 0; stage < static_cast<int>(volumes.stages.size()); ++stage) {
-        for (const Span span : kSpans) addSpan(volumes, span, stage, nodeOfRank, bytes);
+        for (const Span span : kSpans) addSpan(volumes, span, stage, nodeOfRank, way, bytes);
         addPipe(volumes, stage, nodeOfRank, bytes);
     }
     return bytes;

@@ -21,11 +21,16 @@ struct NodeBytes {
     const NodeTraffic& operator[](Span span) const { return spans[static_cast<std::size_t>(span)]; }
 };
 
+/// How collectives go between nodes.
+enum class Way : std::uint8_t {
+    kFlatRing,  ///< round one ring that leaves each node once
+    kTwoLevel,  ///< inside the nodes first, one copy between them
+};
+
 /// Counts every call of every group that a step has, whatever axes its groups are spread over, and
-/// every message of the pipes. Collectives go round one ring that leaves each node once,
-/// all-to-alls from each member to each. Exact to the byte.
+/// every message of the pipes; all-to-alls go from each member to each. Exact to the byte.
 std::vector<NodeBytes> bytesOfNodes(const AxisVolumes& volumes, std::span<const int> nodeOfRank,
-                                    int nodes);
+                                    int nodes, Way way = Way::kFlatRing);
 
 /// The dearest node and all of them together.
 NodeCost costOf(const std::vector<NodeBytes>& nodes);
