@@ -47,14 +47,16 @@ class Programs:
         (info / "entry_points.txt").write_text("".join(lines))
 
     def run(self, *command, code=0, limit=LIMIT_SECONDS):
-        """Output of a program, its standard error behind it; it must end with `code` in time."""
+        """Output of a program, its standard error behind it; it must end with `code` in time; None: with
+        any but 0."""
         try:
             ended = subprocess.run([str(part) for part in command], env=self.environment, cwd=self.folder,
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, text=True, timeout=limit)
         except subprocess.TimeoutExpired as late:
             raise AssertionError(f"still ran after {limit} s: {late.stdout} {late.stderr}") from None
-        assert ended.returncode == code, (ended.returncode, ended.stdout[-3000:], ended.stderr[-3000:])
+        is_right = ended.returncode != 0 if code is None else ended.returncode == code
+        assert is_right, (ended.returncode, ended.stdout[-3000:], ended.stderr[-3000:])
         return ended.stdout + ended.stderr
 
     def ranks(self, number, program, *arguments, code=0):
