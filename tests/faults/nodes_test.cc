@@ -102,5 +102,41 @@ TEST_F(Nodes, ASmallSharedMemoryFolderDoesNotMatter) {
     EXPECT_EQ(ended.error, "");  // no warning that it goes another way
 }
 
+// The first rank of a node lets in what comes to or from the given ports, and nothing else; all run
+// `program` behind that and print where their node listens meanwhile.
+std::string scriptBehindAFirewall(const std::string& ports, const std::string& program) {
+    return "if [ $LOCAL_RANK = 0 ]; then printf 'table inet fence {\\n chain in {\\n"
+           " type filter hook input priority 0; policy drop;\\n iif lo accept\\n tcp dport " +
+           ports + " accept\\n tcp sport " + ports +
+           " accept\\n }\\n}\\n' | nft -f - || exit 9; fi; "
+           "for i in $(seq 1000); do nft list table inet fence >/dev/null 2>&1 && break; sleep "
+           "0.01; done; " +
+           program + " & sleep 0.7; ss -lntH | awk '{print \"listens\", $4}'; wait $!";
+}
+
+// https://github.com/pytorch/gloo/issues/54
+TEST_F(Nodes, AFirewallMayLeaveOpenTheRangeOfPortsAlone) {  // BOOT-14
+    if (std::system("command -v nft >/dev/null && command -v ss >/dev/null") != 0)
+        GTEST_SKIP() << "nft or ss is missing";
+    constexpr int kFirst = 5000;
+    constexpr int kLast = 5015;
+    const std::string range = std::to_string(kFirst) + "-" + std::to_string(kLast);
+    ::setenv("ISTHMUS_PORT_RANGE", range.c_str(), 1);  // for the store of the launcher as well
+    const Ended ended = isthmus({"run", "--nodes", "2x4", "--", "sh", "-c",
+                                 scriptBehindAFirewall(range, RANK_PROGRAM " loop 1500")});
+    ::unsetenv("ISTHMUS_PORT_RANGE");
+    ASSERT_EQ(ended.exitCode, 0) << ended.output << ended.error;
+    int listeners = 0;
+    for (const std::string& line : linesOf(ended.output)) {
+        if (line.find("] listens ") == std::string::npos) continue;
+        ++listeners;
+        const int port = std::atoi(line.substr(line.rfind(':') + 1).c_str());
+        EXPECT_TRUE(port >= kFirst && port <= kLast) << line;
+    }
+    EXPECT_GE(listeners, 8);
+    for (int rank = 0; rank < 8; ++rank)
+        EXPECT_THAT(ended.output, HasSubstr("[" + std::to_string(rank) + "] done"));
+}
+
 }  // namespace
 }  // namespace isthmus::test
