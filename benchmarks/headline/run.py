@@ -3,7 +3,7 @@
 the links between four emulated nodes become slower: the same model, batches and losses in one run.
 
   benchmarks/headline/run.py --quick                  two rates, a minute or two
-  benchmarks/headline/run.py --json FILE --svg FILE   all of it, about 20 minutes on 2 cores
+  benchmarks/headline/run.py --json FILE --svg FILE   all of it, about 25 minutes on 2 idle cores, 18 GB of memory
   benchmarks/headline/run.py --rates 500mbit --batches 8 --programs fsdp2/gloo,placed
 """
 
@@ -35,7 +35,7 @@ def options():
     parser.add_argument("--rates", default=",".join(RATES))
     parser.add_argument("--batches", default="8,16", help="sequences of a step, of all ranks")
     parser.add_argument("--programs", default=",".join(PROGRAMS))
-    parser.add_argument("--steps", type=int, default=3, help="that are counted, of each program at each point")
+    parser.add_argument("--steps", type=int, default=2, help="that are counted, of each program at each point")
     parser.add_argument("--quick", action="store_true", help="two rates, one batch, a step")
     parser.add_argument("--json", metavar="FILE", type=Path)
     parser.add_argument("--svg", metavar="FILE", type=Path)
