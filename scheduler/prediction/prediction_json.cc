@@ -18,6 +18,7 @@ struct TimeName {
 constexpr TimeName kTimes[] = {
     {"forward_seconds", &StageTime::forward},
     {"backward_seconds", &StageTime::backward},
+    {"exposed_forward_seconds", &StageTime::exposedForward},
     {"exposed_tensor_seconds", &StageTime::exposedTensor},
     {"exposed_context_seconds", &StageTime::exposedContext},
     {"exposed_expert_seconds", &StageTime::exposedExpert},

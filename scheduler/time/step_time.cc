@@ -175,6 +175,7 @@ private:
             step_.times.forward[at(chunk)] += forward / share;
             step_.times.input[at(chunk)] += (more - forward) / share;
         }
+        time.exposedForward = forward;
         time.forward = all.forward + forward;
         time.backward = all.input + all.weight + more - forward;
     }

@@ -14,6 +14,7 @@ namespace isthmus::scheduler {
 struct StageTime {
     double forward = 0;         ///< all of it, exposed communication with it
     double backward = 0;        ///< the same, with what is computed again
+    double exposedForward = 0;  ///< of what is exposed, in the forward pass
     double exposedTensor = 0;   ///< of these: tensor groups; nothing hides them
     double exposedContext = 0;  ///< what attention does not hide
     double exposedExpert = 0;

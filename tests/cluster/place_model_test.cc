@@ -128,5 +128,51 @@ TEST(Announcement, ShardingFollowsItsStage) {
     EXPECT_THAT(wrong.output, HasSubstr("is 8 ranks, the cluster has 32"));
 }
 
+TEST(PlaceModel, AFileBecomesATraceAndAPage) {
+    const Folder folder;
+    const std::string file = folder.path() + "/placement.json";
+    const Ended placed = isthmus({"place", "--json", "--model", shipped("gpt-13b.json"), "--job",
+                                  shipped("job.json"), "--topology", shipped("v100-100gbit.json"),
+                                  "--axes", "tensor=4,data=2,pipe=4"});
+    ASSERT_EQ(placed.exitCode, 0) << placed.error;
+    std::ofstream(file) << placed.output;
+    const Ended traced = isthmus({"place", "simulate", file});
+    ASSERT_EQ(traced.exitCode, 0) << traced.error;
+    int forward = 0;
+    const json trace = json::parse(traced.output);
+    for (const json& event : trace["traceEvents"]) {
+        forward += event.value("cat", "") == "forward" ? 1 : 0;
+    }
+    EXPECT_EQ(forward, 4 * 192);
+    const std::string page = folder.path() + "/page.html";
+    EXPECT_EQ(isthmus({"place", "draw", file, "-o", page}).exitCode, 0);
+    std::ifstream drawn(page);
+    const std::string html((std::istreambuf_iterator<char>(drawn)), {});
+    EXPECT_THAT(html, HasSubstr("The pipeline"));
+    EXPECT_THAT(html, HasSubstr("8.05 GB"));
+    const Ended nothing =
+        isthmus({"place", "simulate", "--axes", "data=2", "--bytes", "data=1", "--nodes", "2"});
+    EXPECT_EQ(nothing.exitCode, 1);
+    EXPECT_THAT(nothing.error, HasSubstr("place with --model"));
+}
+
+TEST(PlaceModel, SlurmSaysWhereNodesAre) {
+    const Folder folder;
+    const std::string conf = folder.path() + "/topology.conf";
+    std::ofstream(conf) << "SwitchName=a Nodes=n[1,3]\nSwitchName=b Nodes=n[2,4]\n";
+    const Ended imported = isthmus({"topo", "import", conf, "--devices", "2"});
+    ASSERT_EQ(imported.exitCode, 0) << imported.error;
+    EXPECT_EQ(json::parse(imported.output)["nodes"][1]["name"], "n3");
+    const Ended placed =
+        isthmus({"place", "--axes", "tensor=2,data=4", "--bytes", "tensor=100,data=10",
+                 "--topology", conf, "--devices", "2", "--json"});
+    ASSERT_EQ(placed.exitCode, 0) << placed.error;
+    EXPECT_EQ(json::parse(placed.output)["levels"][0]["max_egress"], 2 * 10);
+    std::ofstream(conf) << "SwitchName=a Nods=n1\n";
+    const Ended wrong = isthmus({"topo", "import", conf});
+    EXPECT_EQ(wrong.exitCode, 6);
+    EXPECT_THAT(wrong.error, HasSubstr("topology.conf: line 1: unknown key"));
+}
+
 }  // namespace
 }  // namespace isthmus::test

@@ -1,10 +1,13 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <fstream>
 #include <memory>
 
 #include "scheduler/json/field.hpp"
+#include "scheduler/picture/page.hpp"
 #include "scheduler/placement/emit.hpp"
+#include "scheduler/prediction/step_run.hpp"
 #include "tools/cli/exit_code.hpp"
 #include "tools/cli/place_compare.hpp"
 #include "tools/cli/place_print.hpp"
@@ -20,11 +23,25 @@ struct PlaceFiles {
     std::string target;
     std::string map;
     std::vector<std::string> lost;
+    std::string output;               ///< file; empty: standard output
     std::vector<std::string> beside;  ///< degrees to compare with
 };
 
 int fail(const Status& status) {
     return report("place", status);
+}
+
+/// To the file, or to standard output where none is named.
+int writeOut(const std::string& text, const std::string& path) {
+    if (path.empty()) {
+        fmt::print("{}", text);
+        return asInt(ExitCode::kOk);
+    }
+    std::ofstream file(path, std::ios::binary);
+    file << text;
+    file.close();
+    if (!file) return fail(Status::configuration("cannot write " + path));
+    return asInt(ExitCode::kOk);
 }
 
 Result<Placed> searched(const PlaceOptions& options) {
@@ -77,6 +94,25 @@ int comparePlacement(const PlaceFiles& files) {
     fmt::print("{}",
                files.options.isJson ? toJson(*placement, {}, nullptr) : comparedText(*placement));
     return asInt(ExitCode::kOk);
+}
+
+int simulatePlacement(const PlaceFiles& files) {
+    const Result<scheduler::Placement> placement = placementOf(files);
+    if (!placement.ok()) return fail(placement.status());
+    if (!placement->predicted) {
+        return fail(Status::invalidArgument(
+            "simulate: bytes say nothing of a step; place with --model, or give a file made so"));
+    }
+    const Result<std::string> trace =
+        stepTrace(*placement->predicted, placement->cluster, placement->nodeOfRank());
+    if (!trace.ok()) return fail(trace.status());
+    return writeOut(*trace + "\n", files.output);
+}
+
+int drawPlacement(const PlaceFiles& files) {
+    const Result<scheduler::Placement> placement = placementOf(files);
+    if (!placement.ok()) return fail(placement.status());
+    return writeOut(scheduler::pageOf(*placement), files.output);
 }
 
 int validateJob(const PlaceFiles& files) {
@@ -189,6 +225,18 @@ void addPlace(CLI::App& app, Action& chosen) {
     sub = addSubcommand(*group, "emit", "what launchers and frameworks read", files, chosen,
                         emitPlacement);
     sub->add_option("target", files->target, scheduler::targetNames())->required();
+    addFile(*sub, files);
+    addPlaceOptions(*sub, files->options);
+    sub = addSubcommand(*group, "simulate",
+                        "a predicted step as a trace that Perfetto and chrome://tracing show",
+                        files, chosen, simulatePlacement);
+    sub->add_option("-o,--output", files->output, "file; otherwise standard output");
+    addFile(*sub, files);
+    addPlaceOptions(*sub, files->options);
+    sub =
+        addSubcommand(*group, "draw", "one HTML page: who is where, node to node, cards, pipeline",
+                      files, chosen, drawPlacement);
+    sub->add_option("-o,--output", files->output, "file; otherwise standard output");
     addFile(*sub, files);
     addPlaceOptions(*sub, files->options);
     sub = addSubcommand(*group, "validate", "a running job's ranks against a placement", files,

@@ -8,6 +8,7 @@
 #include "comm/base/bit_rate.hpp"
 #include "comm/base/knobs.hpp"
 #include "tools/cli/place_model.hpp"
+#include "tools/import/import.hpp"
 
 namespace isthmus::cli {
 
@@ -44,8 +45,16 @@ void addPlaceOptions(CLI::App& app, PlaceOptions& options) {
     CLI::Option* nodes = app.add_option("--nodes", options.nodes,
                                         "4x8 (4 nodes of 8), 3+3+2, 2x4+1, 8x16x128 (8 racks of 16 "
                                         "nodes of 128)");
-    app.add_option("--topology", options.topology, "a file of isthmus_topology instead")
+    app.add_option(
+           "--topology", options.topology,
+           "a file of isthmus_topology instead, Slurm's topology.conf or topology.yaml, XML of "
+           "hwloc or NCCL, or what nvidia-smi topo -m printed; files of one node each may be "
+           "repeated")
+        ->allow_extra_args(false)
         ->excludes(nodes);
+    app.add_option("--devices", options.devices,
+                   "of each node of a --topology that knows nodes only (Slurm)")
+        ->check(CLI::Range(1, 1024));
     app.add_option("--rate", options.rate,
                    "of each node's cards together: 100gbit; instead of what --topology says");
     app.add_option("--memory", options.memory,
@@ -125,7 +134,7 @@ Result<Cluster> withRates(const PlaceOptions& options, Cluster cluster) {
 
 Result<Cluster> clusterOf(const PlaceOptions& options) {
     if (!options.topology.empty()) {
-        Result<Cluster> cluster = scheduler::clusterFromFile(options.topology);
+        Result<Cluster> cluster = foreign::clusterFromFiles(options.topology, options.devices);
         return cluster.ok() ? withRates(options, std::move(*cluster)) : cluster;
     }
     if (options.nodes.empty()) {

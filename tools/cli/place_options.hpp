@@ -16,14 +16,15 @@ namespace isthmus::cli {
 
 /// What says what is to be placed where.
 struct PlaceOptions {
-    std::string axes;       ///< tensor=2,data=2,pipe=2; without a number: free
-    std::string bytes;      ///< tensor=3200,data=800: what one rank sends a step
-    std::string model;      ///< file or name, instead of bytes
-    std::string job;        ///< file
-    std::string cut;        ///< one of cutModel's methods; empty: as the objective
-    std::string objective;  ///< empty: what the job says
-    std::string nodes;      ///< short form
-    std::string topology;   ///< file
+    std::string axes;                   ///< tensor=2,data=2,pipe=2; without a number: free
+    std::string bytes;                  ///< tensor=3200,data=800: what one rank sends a step
+    std::string model;                  ///< file or name, instead of bytes
+    std::string job;                    ///< file
+    std::string cut;                    ///< one of cutModel's methods; empty: as the objective
+    std::string objective;              ///< empty: what the job says
+    std::string nodes;                  ///< short form
+    std::vector<std::string> topology;  ///< files
+    int devices = 1;                    ///< of each node, where they do not say
     std::string rate;
     std::string memory;  ///< of a device, with nodes
     int topK = 1;

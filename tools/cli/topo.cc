@@ -11,6 +11,7 @@
 #include "tools/cli/probe_session.hpp"
 #include "tools/cli/subcommands.hpp"
 #include "tools/cluster/rate.hpp"
+#include "tools/import/import.hpp"
 
 namespace isthmus::cli {
 namespace {
@@ -50,11 +51,38 @@ int probeCluster(const CLI::App& sub, const ProbeOptions& options) {
     return startOwnRanks(sub, {"topo", "probe"}, options.ranks);
 }
 
+struct ImportOptions {
+    std::vector<std::string> files;
+    int devices = 1;
+};
+
+int importFiles(const ImportOptions& options) {
+    const Result<scheduler::Cluster> cluster =
+        foreign::clusterFromFiles(options.files, options.devices);
+    if (!cluster.ok()) return report("topo import", cluster.status());
+    fmt::print("{}\n", toJson(*cluster));
+    return asInt(ExitCode::kOk);
+}
+
+void addImport(CLI::App& group, Action& chosen) {
+    CLI::App* sub = group.add_subcommand(
+        "import", "a topology that others wrote, as the JSON that isthmus place reads");
+    auto options = std::make_shared<ImportOptions>();
+    sub->add_option("files", options->files,
+                    "Slurm's topology.conf or topology.yaml, XML of hwloc or NCCL, or what "
+                    "nvidia-smi topo -m printed; files of one node each may be several")
+        ->required();
+    sub->add_option("--devices", options->devices, "of each node, where only nodes are known")
+        ->check(CLI::Range(1, 1024));
+    sub->callback([options, &chosen] { chosen = [options] { return importFiles(*options); }; });
+}
+
 }  // namespace
 
 void addTopo(CLI::App& app, Action& chosen) {
     CLI::App* group = app.add_subcommand("topo", "topologies that isthmus place reads");
     group->require_subcommand(1);
+    addImport(*group, chosen);
     CLI::App* sub =
         group->add_subcommand("probe", "measure nodes, cards and what joins them, with a job");
     auto options = std::make_shared<ProbeOptions>();
