@@ -228,3 +228,23 @@ def layouts(world):
         one = torch.tensor(float(world.rank), device="fake:0")
         dist.all_reduce(one, group=group)
         assert one.item() == sum(range(world.size))
+
+
+@case("device order: calls on other tensors do not wait for each other", ranks=3)
+def independent(world):
+    with device_group() as group:
+        if world.rank == 0:
+            slow, quick = (torch.ones(50, device="fake:0") for _ in range(2))
+            late = dist.irecv(slow, 1, group)
+            early = dist.irecv(quick, 2, group)
+            early.wait()
+            same(quick.cpu(), torch.full((50,), 2.0))
+            assert not late.is_completed()
+        if world.rank == 2:
+            dist.send(torch.full((50,), 2.0, device="fake:0"), 0, group)
+        world.meet()
+        if world.rank == 1:
+            dist.send(torch.full((50,), 1.0, device="fake:0"), 0, group)
+        if world.rank == 0:
+            late.wait()
+            same(slow.cpu(), torch.full((50,), 1.0))

@@ -151,24 +151,19 @@ def overwritten(world):
             same(mine.cpu(), torch.full((200_000,), 1.0))
 
 
-@case("device order: calls on other tensors do not wait for each other", ranks=3)
-def independent(world):
+@case("device order: results wait for those who still read what they replace", ranks=3)
+def read_late(world):
     with device_group() as group:
+        mine, before = torch.full((3000,), float(world.rank), device="fake:0"), room(3000)
         if world.rank == 0:
-            slow, quick = (torch.ones(50, device="fake:0") for _ in range(2))
-            late = dist.irecv(slow, 1, group)
-            early = dist.irecv(quick, 2, group)
-            early.wait()
-            same(quick.cpu(), torch.full((50,), 2.0))
-            assert not late.is_completed()
-        if world.rank == 2:
-            dist.send(torch.full((50,), 2.0, device="fake:0"), 0, group)
-        world.meet()
-        if world.rank == 1:
-            dist.send(torch.full((50,), 1.0, device="fake:0"), 0, group)
-        if world.rank == 0:
-            late.wait()
-            same(slow.cpu(), torch.full((50,), 1.0))
+            dist.send(mine, 1, group)
+        elif world.rank == 1:
+            fake.ops.sleep(0, 100)
+            before.copy_(mine, non_blocking=True)
+            work = dist.irecv(mine, 0, group)
+            work.wait()
+            same(before.cpu(), torch.ones(3000))
+            same(mine.cpu(), torch.zeros(3000))
 
 
 @case("device order: works dropped at once go on", ranks=3)
