@@ -74,11 +74,12 @@ Patience::Patience(std::chrono::milliseconds timeout)
 }
 
 std::int64_t Patience::slice() const {
-    constexpr std::int64_t kMost = kBetweenSignals.count();
-    if (!isBounded_) return isWatchful_ ? kMost : -1;
+    constexpr int kOften = 3;
+    const std::int64_t between = (looks_ < kOften ? kBetweenSignals : kBetweenSignalsLater).count();
+    if (!isBounded_) return isWatchful_ ? between : -1;
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until_ - Clock::now());
     const auto most = std::max<std::int64_t>(left.count(), 0);
-    return isWatchful_ ? std::min(most, kMost) : most;
+    return isWatchful_ ? std::min(most, between) : most;
 }
 
 bool Patience::isOver() const {
@@ -86,6 +87,7 @@ bool Patience::isOver() const {
 }
 
 bool Patience::isInterrupted() {
+    ++looks_;
     lastWaitWasInterrupted = isWatchful_ && glue::isInterrupted();
     return lastWaitWasInterrupted;
 }

@@ -8,6 +8,9 @@ namespace isthmus::glue {
 /// How long a wait may last before it looks for signals: an interrupt from the keyboard is answered
 /// well within what a person calls at once.
 inline constexpr std::chrono::milliseconds kBetweenSignals{100};
+/// The same in a wait that has lasted some of these: each look costs the engine a turn, 1 to 2 ms
+/// of processor time where ranks outnumber cores.
+inline constexpr std::chrono::milliseconds kBetweenSignalsLater{400};
 
 /// True on the thread that runs Python's signal handlers, where there is a Python.
 bool handlesSignals();
@@ -37,6 +40,7 @@ private:
     const bool isWatchful_;
     const bool isBounded_;
     const Clock::time_point until_;
+    int looks_ = 0;  ///< for signals
 };
 
 }  // namespace isthmus::glue
