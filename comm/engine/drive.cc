@@ -37,9 +37,6 @@ constexpr Time kYieldBusy = std::chrono::microseconds(150);
 // takes the processor away from them, so the next waits sleep at once: a few after one such yield,
 // which may have been an accident, four times as many whenever the next one is lost too.
 constexpr Time kYieldLost = std::chrono::milliseconds(1);
-// Whoever waits in slices has waited long: after one that ended by time, neither the progress
-// thread, which drives between slices, nor the next slice yields before it sleeps.
-constexpr int kAfterTimeout = 2;
 constexpr int kFirstLost = 8;
 constexpr int kMostLost = 512;
 
@@ -163,10 +160,7 @@ bool Engine::drive(const std::function<bool()>& isOver, Time until, bool yieldsT
         }
         if (idle(quiet, until)) continue;
         if (yieldsToCallers) return false;
-        if (now() >= until) {
-            lostFor_ = std::max(lostFor_, kAfterTimeout);
-            return isOver();
-        }
+        if (now() >= until) return isOver();
         sleep(isOver, until);
     }
     return true;
