@@ -1,6 +1,5 @@
-// What this machine can do at the moment, without a library: a meeting of processes that yield, the
-// sum of buffers that all processes map, in every buffer, and the same sum of buffers that nobody
-// else maps, through windows that all map. One JSON line.
+// What this machine can do at the moment, without a library: a meeting of processes that yield, and
+// the sum of buffers that all processes map, in every buffer. One JSON line.
 //
 //   bounds RANKS BYTES
 #include <sched.h>
@@ -21,12 +20,6 @@ namespace {
 constexpr int kMeetings = 20000;
 constexpr int kSums = 9;
 constexpr int kMostRanks = 64;
-constexpr std::size_t kWindow = (std::size_t{256} << 10) / sizeof(float);
-constexpr std::size_t kSumWindows = 3;  ///< the sums of a pass are read during the next one
-
-std::size_t windows(int ranks) {
-    return 2 * static_cast<std::size_t>(ranks) + kSumWindows;
-}
 
 struct alignas(128) Flag {
     std::atomic<long> meetings{0};
@@ -39,13 +32,8 @@ double microsecondsNow() {
 
 class Rank {
 public:
-    Rank(Flag* flags, float* memory, float* windows, int me, int ranks, std::size_t elements)
-        : flags_(flags),
-          memory_(memory),
-          windows_(windows),
-          me_(me),
-          ranks_(ranks),
-          elements_(elements) {}
+    Rank(Flag* flags, float* memory, int me, int ranks, std::size_t elements)
+        : flags_(flags), memory_(memory), me_(me), ranks_(ranks), elements_(elements) {}
 
     void meet() {
         flags_[me_].meetings.store(++met_, std::memory_order_release);
@@ -62,80 +50,26 @@ public:
     }
 
     double sumTime() {
-        fill(input(me_), elements_);
-        return median([this] {
-            sumMyPart();
-            meet();
-        });
-    }
-
-    /// Of my own buffer, in place. A pass moves a window: mine goes in, what all sent in before is
-    /// summed, what was summed before that comes out; one meeting a pass.
-    double windowedSumTime() {
-        const std::size_t passes = std::max<std::size_t>(elements_ / kWindow, 1);
-        std::vector<float> mine(passes * kWindow);
-        fill(mine.data(), mine.size());
-        return median([&] {
-            for (std::size_t pass = 0; pass < passes + 2; ++pass) {
-                if (pass < passes) showWindow(&mine[pass * kWindow], pass);
-                if (pass >= 1 && pass <= passes) sumWindow(&mine[(pass - 1) * kWindow], pass - 1);
-                if (pass >= 2) takeWindow(&mine[(pass - 2) * kWindow], pass - 2);
-                meet();
-            }
-        });
-    }
-
-private:
-    template <typename Act>
-    double median(const Act& act) {
+        fill();
         std::vector<double> times;
         for (int i = 0; i < kSums; ++i) {
             meet();
             const double start = microsecondsNow();
-            act();
+            sumMyPart();
+            meet();
             times.push_back(microsecondsNow() - start);
         }
         std::sort(times.begin(), times.end());
         return times[times.size() / 2];
     }
 
+private:
     float* input(int rank) const { return memory_ + elements_ * static_cast<std::size_t>(rank); }
-    float* shown(int rank, std::size_t pass) const {
-        return windows_ + kWindow * (2 * static_cast<std::size_t>(rank) + pass % 2);
-    }
-    float* summed(std::size_t pass) const {
-        return windows_ + kWindow * (2 * static_cast<std::size_t>(ranks_) + pass % kSumWindows);
-    }
-    std::size_t part() const { return kWindow / static_cast<std::size_t>(ranks_); }
-    std::size_t myPart() const { return part() * static_cast<std::size_t>(me_); }
 
-    void fill(float* to, std::size_t count) const {
+    void fill() {
         std::minstd_rand random(static_cast<unsigned>(me_) + 1);
-        for (std::size_t i = 0; i < count; ++i) to[i] = static_cast<float>(random()) * 1e-9F;
-    }
-
-    /// All of a window but the part that is mine to sum.
-    void copyOthers(const float* from, float* to) const {
-        const std::size_t end = myPart() + part();
-        std::copy_n(from, myPart(), to);
-        std::copy_n(from + end, kWindow - end, to + end);
-    }
-
-    void showWindow(const float* mine, std::size_t pass) const {
-        copyOthers(mine, shown(me_, pass));
-    }
-    void takeWindow(float* mine, std::size_t pass) const { copyOthers(summed(pass), mine); }
-
-    void sumWindow(float* mine, std::size_t pass) const {
-        float* const sums = summed(pass);
-        const std::size_t begin = myPart();
-        std::copy_n(mine + begin, part(), sums + begin);
-        for (int rank = 0; rank < ranks_; ++rank) {
-            if (rank == me_) continue;
-            const float* const from = shown(rank, pass);
-            for (std::size_t i = begin; i < begin + part(); ++i) sums[i] += from[i];
-        }
-        std::copy_n(sums + begin, part(), mine + begin);
+        for (std::size_t i = 0; i < elements_; ++i)
+            input(me_)[i] = static_cast<float>(random()) * 1e-9F;
     }
 
     // In place, so that no store reads a line from memory first: the least traffic there is.
@@ -157,7 +91,6 @@ private:
 
     Flag* flags_;
     float* memory_;
-    float* windows_;
     int me_;
     int ranks_;
     std::size_t elements_;
@@ -187,20 +120,16 @@ int main(int argc, char** argv) {
     auto* const flags = static_cast<Flag*>(shared(sizeof(Flag) * kMostRanks));
     auto* const memory =
         static_cast<float*>(shared(elements * sizeof(float) * static_cast<std::size_t>(ranks)));
-    auto* const ring = static_cast<float*>(shared(sizeof(float) * kWindow * windows(ranks)));
     int me = 0;
     for (int rank = 1; rank < ranks && me == 0; ++rank) {
         if (::fork() == 0) me = rank;
     }
-    Rank rank(flags, memory, ring, me, ranks, elements);
+    Rank rank(flags, memory, me, ranks, elements);
     const double meeting = rank.meetingTime();
     const double sum = rank.sumTime();
-    const double windowed = rank.windowedSumTime();
     if (me != 0) ::_exit(0);
     while (::wait(nullptr) > 0) {
     }
-    std::printf(
-        "{\"meeting_us\": %.3f, \"all_reduce_us\": %.1f, \"windowed_all_reduce_us\": %.1f}\n",
-        meeting, sum, windowed);
+    std::printf("{\"meeting_us\": %.3f, \"all_reduce_us\": %.1f}\n", meeting, sum);
     return 0;
 }

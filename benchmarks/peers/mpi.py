@@ -1,5 +1,4 @@
-"""MPI libraries as peers, each with the settings that suit it best here (reference figures: README of this folder's
-DESIGN.md). One start measures all sizes of a collective."""
+"""MPI libraries as peers, each with the settings that suit it best here. One start measures all sizes."""
 import json
 import os
 import shutil
