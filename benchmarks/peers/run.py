@@ -34,7 +34,18 @@ def size_of(text):
 
 
 def sizes_of(text):
-    return [size_of(size) for size in text.split(",")]
+    try:
+        return [size_of(size) for size in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"sizes {text!r}: numbers with commas between them, as 8,64K,1M") from None
+
+
+def collectives_of(text):
+    known = COLLECTIVES.split(",")
+    unknown = [name for name in text.split(",") if name not in known]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"no collective {unknown[0]!r}; there are {', '.join(known)}")
+    return text.split(",")
 
 
 def layouts_of(text):
@@ -55,7 +66,7 @@ def programs_of(text):
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--layouts", type=layouts_of, default=layouts_of("2,4"), help="4: ranks here; 2x4@5gbit: nodes")
-    parser.add_argument("--collectives", default=COLLECTIVES)
+    parser.add_argument("--collectives", type=collectives_of, default=COLLECTIVES)
     parser.add_argument("--sizes", type=sizes_of, default=sizes_of("8,1K,16K,64K,256K,1M,16M,64M"),
                         help="the whole operand, as nccl-tests counts")
     parser.add_argument("--programs", type=programs_of, default=programs_of("arena,malloc,openmpi,mpich"),
@@ -87,7 +98,7 @@ def table(sides, args):
     print(report.heading(args.programs), flush=True)
     try:
         for layout in args.layouts:
-            for row in found.measure(layout, args.collectives.split(","), args.sizes):
+            for row in found.measure(layout, args.collectives, args.sizes):
                 rows.append(row)
                 print(report.line(row, args.programs), flush=True)
     except KeyboardInterrupt:
