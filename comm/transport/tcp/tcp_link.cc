@@ -176,7 +176,7 @@ void TcpLink::outgoingHappened(std::uint32_t events) {
 /// The outgoing connection is of no use any more. What the peer still has to say comes first.
 void TcpLink::broke(const Status& why) {
     if (isHolding()) return;
-    brokenSince_ = lastNow_;
+    isBroken_ = true;
     brokenWhy_ = why;
     unwatch(out_.socket);
 }
@@ -201,11 +201,12 @@ std::size_t TcpLink::read() {
 }
 
 int TcpLink::progress(Time now) {
-    lastNow_ = now;
     std::size_t moved = write();
     moved += read();
     moved += write();
     out_.watchWindow(now);
+    // From now on: this process may have slept since it last looked.
+    if (isHolding() && brokenSince_ == Time::zero()) brokenSince_ = now;
     if (isHolding() && !endpoint_.isGone() && now - brokenSince_ >= kHold) {
         const Status why = Status(brokenWhy_.code(), name_ + ": " + brokenWhy_.what());
         saidBye_ ? endpoint_.leave(Status::peerLost(name_ + " left")) : endpoint_.fail(why);

@@ -86,7 +86,7 @@ public:
     bool hasWork() const;
     bool isExpecting() const { return !endpoint_.isGone() && endpoint_.isExpecting(); }
     bool isStuck() const { return out_.socket.fd.isOpen() && !out_.hasRoom(); }
-    bool isHolding() const { return brokenSince_ != Time::zero(); }
+    bool isHolding() const { return isBroken_; }
 
     /// False when there is nothing left to push out, or no way to.
     bool flush();
@@ -110,8 +110,8 @@ private:
     TcpOut out_;
     TcpIn in_;
     FrameEndpoint endpoint_;
-    Time lastNow_{1};
-    Time brokenSince_{0};  // the outgoing connection ended; zero: it did not
+    bool isBroken_ = false;  // the outgoing connection ended
+    Time brokenSince_{0};    // zero: not looked at yet
     Status brokenWhy_;
     bool saidBye_ = false;  // the peer did, on our outgoing connection
     bool hadIncoming_ = false;
