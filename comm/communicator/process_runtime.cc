@@ -16,8 +16,11 @@
 #include "comm/bootstrap/launch_environment.hpp"
 #include "comm/bootstrap/rendezvous.hpp"
 #include "comm/communicator/runtime.hpp"
+#include "comm/transport/rma/rma_transport.hpp"
 #include "comm/transport/shm/shm_transport.hpp"
 #include "comm/transport/tcp/tcp_transport.hpp"
+#include "comm/transport/transport_choice.hpp"
+#include "comm/transport/ucx/ucx_device.hpp"
 #include "topology/discover/container_limits.hpp"
 #include "topology/discover/net_device.hpp"
 #include "topology/discover/select_interface.hpp"
@@ -93,7 +96,8 @@ Result<RackWord> rackOf(const Options& options) {
     return rack;
 }
 
-Status addTcp(Runtime& runtime, const JobKey& key, const std::string& towards) {
+/// The card that leads there, and what was asked of connections.
+Result<TcpOptions> chooseCard(Runtime& runtime, const std::string& towards) {
     const auto devices = discoverNetDevices();
     if (!devices.ok()) return devices.status();
     const auto chosen =
@@ -113,21 +117,52 @@ Status addTcp(Runtime& runtime, const JobKey& key, const std::string& towards) {
     TcpOptions tcp = TcpOptions::fromOptions(runtime.options());
     tcp.cards = {{chosen->front().device, chosen->front().address}};
     tcp.ports = *ports;
+    return tcp;
+}
+
+Result<std::unique_ptr<RmaDevice>> openUcx(const Runtime& runtime, const TransportChoice& choice,
+                                           const std::string& card) {
+    UcxOptions ucx;
+    ucx.library = runtime.options().text("ISTHMUS_UCX_LIBRARY");
+    if (!choice.device.empty()) {
+        ucx.transports = choice.device + ",self";
+        std::replace(ucx.transports.begin(), ucx.transports.end(), '+', ',');
+    }
+    if (choice.device == "tcp") ucx.devices = card;
+    return makeUcxDevice(ucx);
+}
+
+Status addBetween(Runtime& runtime, const JobKey& key, const TransportChoice& choice,
+                  const std::string& towards) {
+    if (choice.between.empty()) return {};
+    Result<TcpOptions> tcp = chooseCard(runtime, towards);
+    if (!tcp.ok()) return tcp.status();
     Engine& engine = runtime.engine();
-    auto transport = makeTcpTransport(tcp, runtime.self(), key, engine.sleepSet(), engine);
+    Result<std::unique_ptr<Transport>> transport = Status::internal("no transport");
+    if (choice.between == "tcp") {
+        transport = makeTcpTransport(*tcp, runtime.self(), key, engine.sleepSet(), engine);
+    } else {
+        auto device = openUcx(runtime, choice, tcp->cards.front().interfaceName);
+        if (!device.ok()) return device.status();
+        log(LogLevel::kInfo, "between nodes: " + (*device)->describe());
+        RmaOptions rma;
+        rma.door = *tcp;
+        transport = makeRmaTransport(std::move(*device), std::move(rma), runtime.self(), key,
+                                     engine.sleepSet(), engine);
+    }
     if (!transport.ok()) return transport.status();
     runtime.addTransport(std::move(*transport), Runtime::Reach::kBetweenNodes);
     return {};
 }
 
-Status addShm(Runtime& runtime, const JobKey& key) {
-    if (!runtime.options().flag("ISTHMUS_SHM")) return {};
+Status addShm(Runtime& runtime, const JobKey& key, const TransportChoice& choice) {
+    if (!choice.sharesMemory || !runtime.options().flag("ISTHMUS_SHM")) return {};
     Engine& engine = runtime.engine();
     auto transport =
         makeShmTransport({}, runtime.self(), key, engine.sleepSet(), engine, runtime.arena());
     if (!transport.ok()) {
         log(LogLevel::kWarning,
-            "no shared memory inside the node, TCP instead: " + transport.status().what());
+            "no shared memory inside the node, messages instead: " + transport.status().what());
         return {};
     }
     runtime.addTransport(std::move(*transport), Runtime::Reach::kInsideNode);
@@ -156,12 +191,14 @@ Result<std::unique_ptr<Runtime>> makeForProcess(const std::string& towards) {
     engine.cpus = allowedCpus();
     Result<RackWord> rack = rackOf(*options);
     if (!rack.ok()) return rack.status();
+    const auto choice = parseTransports(options->text("ISTHMUS_TRANSPORTS"));
+    if (!choice.ok()) return choice.status();
     const bool onlySums = options->flag("ISTHMUS_ONLY_SUMS");
     return Runtime::make(std::move(*options), engine, [&](Runtime& runtime) {
         runtime.setOnlySums(onlySums);
         runtime.setRack(std::move(*rack));
-        ISTHMUS_TRY(addShm(runtime, *key));
-        return addTcp(runtime, *key, towards);
+        ISTHMUS_TRY(addShm(runtime, *key, *choice));
+        return addBetween(runtime, *key, *choice, towards);
     });
 }
 

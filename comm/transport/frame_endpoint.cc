@@ -11,10 +11,11 @@ constexpr std::size_t kCancelledKept = 4096;
 }  // namespace
 
 FrameEndpoint::FrameEndpoint(const ProcessId& peer, Carrier& carrier, TransportListener& listener,
-                             const FlowLimits& limits)
+                             const FlowLimits& limits, DirectMover* mover)
     : peer_(peer),
       carrier_(carrier),
       listener_(listener),
+      mover_(mover),
       limits_(limits),
       sendCredit_(limits.windowBytes),
       reader_(*this),
@@ -34,6 +35,7 @@ void FrameEndpoint::opened() {
 }
 
 void FrameEndpoint::finish(Operation& operation, const Status& status) {
+    if (std::exchange(operation.isOpen, false)) mover_->close(operation);
     completed_.emplace_back(&operation, status);
 }
 
@@ -81,6 +83,7 @@ void FrameEndpoint::cancel(std::uint64_t communicator, const Status& why) {
         return each.tag.communicator == communicator;
     };
     const auto finishIt = [&](Operation& each) { finish(each, why); };
+    if (mover_ != nullptr) stopDirect(isOurs, why);
     if (Operation* const streaming = writer_.streaming(); streaming && isOurs(*streaming)) {
         writer_.detach();
         finishIt(*streaming);
@@ -122,15 +125,17 @@ void FrameEndpoint::shut(const Status& why) {
     if (isGone()) return;
     gone(why, State::kLost);
     lossIsNews_ = false;
+    lossWaits_ = false;
 }
 
 void FrameEndpoint::gone(const Status& why, State state) {
     if (isGone()) return;
     state_ = state;
     failure_ = why;
-    lossIsNews_ = true;
     const auto all = [](const Operation&) { return true; };
     const auto finishIt = [&](Operation& each) { finish(each, why); };
+    if (mover_ != nullptr) stopDirect(all, why);
+    (isHolding() ? lossWaits_ : lossIsNews_) = true;
     if (Operation* const streaming = writer_.streaming()) finishIt(*streaming);
     writer_.drop();
     urgent_.clear();

@@ -2,12 +2,14 @@
 
 #include <array>
 #include <deque>
+#include <functional>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "comm/transport/credits.hpp"
+#include "comm/transport/direct.hpp"
 #include "comm/transport/frame_reader.hpp"
 #include "comm/transport/frame_writer.hpp"
 #include "comm/transport/operation_table.hpp"
@@ -40,8 +42,9 @@ struct FlowLimits {
 /// streams and calls write, read and complete from Transport::progress. Engine thread.
 class FrameEndpoint final : public Endpoint, private FrameSink {
 public:
+    /// `mover`: null where all bytes travel in the streams. Outlives the endpoint.
     FrameEndpoint(const ProcessId& peer, Carrier& carrier, TransportListener& listener,
-                  const FlowLimits& limits = {});
+                  const FlowLimits& limits = {}, DirectMover* mover = nullptr);
 
     const ProcessId& peer() const override { return peer_; }
     std::string_view transportName() const override { return carrier_.transportName(); }
@@ -67,7 +70,9 @@ public:
     /// True when complete() has something to do.
     bool hasNews() const { return !completed_.empty() || lossIsNews_; }
     /// Operations posted or messages on their way: somebody waits for this endpoint.
-    bool isExpecting() const { return receives_.size() > 0 || waiting_.size() > 0 || hasOutput(); }
+    bool isExpecting() const {
+        return receives_.size() > 0 || waiting_.size() > 0 || hasOutput() || !direct_.isIdle();
+    }
 
     /// Writes frames, most urgent first, until there are none or the stream is full.
     Moved write(OutStream& stream);
@@ -85,6 +90,20 @@ public:
     /// Queues the last frame: this process leaves in order.
     void sayGoodbye();
     bool isGone() const { return state_ == State::kLost || state_ == State::kLeft; }
+
+    /// For carriers with a mover (frame_endpoint_direct.cc).
+    /// Hands what is granted to the mover, most urgent first, until it takes no more. Returns
+    /// bytes.
+    std::uint64_t moveDirectly();
+    bool hasDirectOutput() const { return direct_.ready.hasAny(); }
+    /// Sends are under way past the streams.
+    bool isMovingDirectly() const { return !direct_.sends.empty(); }
+    /// `bytes` that the mover took of `send` are in place, or moving them has failed.
+    void written(Operation& send, std::uint64_t bytes, const Status& outcome);
+    /// Operations are over whose memory is still in others' hands.
+    bool isHolding() const { return direct_.isHolding(); }
+    /// After the end of the peer: nobody moves anything any more. Completes what is held.
+    void released();
 
 private:
     struct Unexpected {
@@ -114,7 +133,7 @@ private:
     Status beginEager(const FrameHeader& header, std::vector<iovec>& target);
     Status beginData(const FrameHeader& header, std::vector<iovec>& target);
     Status takeRequest(const FrameHeader& header);
-    Status takeGrant(const FrameHeader& header);
+    Status takeGrant(const FrameHeader& header, const Bytes& invitation);
     void takeRefusal(const FrameHeader& header, OperationTable& from);
     Status endEager(const FrameHeader& header);
     void claim(Operation& operation, Unexpected& message);
@@ -127,13 +146,30 @@ private:
     void mismatch(Operation& operation, std::uint64_t theirs);
     void gone(const Status& why, State state);
 
+    // Moving past the streams (frame_endpoint_direct.cc).
+    struct Grant {
+        std::uint64_t bytes = 0;
+        Bytes invitation;  ///< empty: in the stream
+    };
+    void startGranted(Operation& operation, const Bytes& invitation);
+    bool invite(Operation& operation);
+    Status takeWritten(const FrameHeader& header);
+    void takeRecall(const FrameHeader& header);
+    Status takeRecalled(const FrameHeader& header);
+    void recall(Operation& operation, const Status& why);
+    void stopSend(DirectSend& send, const Status& outcome);
+    void endSend(const MessageTag& tag);
+    void stopDirect(const std::function<bool(const Operation&)>& claim, const Status& why);
+
     const ProcessId peer_;
     Carrier& carrier_;
     TransportListener& listener_;
+    DirectMover* const mover_;
     const FlowLimits limits_;
     State state_ = State::kIdle;
     Status failure_;
     bool lossIsNews_ = false;
+    bool lossWaits_ = false;  // until released()
     bool saidGoodbye_ = false;
 
     // Sending.
@@ -141,8 +177,8 @@ private:
     std::vector<std::byte> urgent_;  // whole frames without operations
     std::array<Ready, kPriorities> ready_;
     int readyOperations_ = 0;
-    OperationTable waiting_;                                                // for a grant
-    std::unordered_map<MessageTag, std::uint64_t, MessageTagHash> grants_;  // without a send yet
+    OperationTable waiting_;                                        // for a grant
+    std::unordered_map<MessageTag, Grant, MessageTagHash> grants_;  // without a send yet
     SendCredit sendCredit_;
 
     // Receiving.
@@ -150,8 +186,10 @@ private:
     OperationTable receives_;
     std::unordered_map<MessageTag, Unexpected, MessageTagHash> unexpected_;
     ReceiveCredit receiveCredit_;
-    Operation* inbound_ = nullptr;  // whose memory the frame under way is read into
-    std::vector<std::byte> controlMessage_;
+    Operation* inbound_ = nullptr;         // whose memory the frame under way is read into
+    std::vector<std::byte> smallMessage_;  // of a control frame or an invitation
+
+    DirectTransfers direct_;
 
     std::unordered_set<std::uint64_t> cancelled_;
     std::deque<std::uint64_t> cancelledInOrder_;

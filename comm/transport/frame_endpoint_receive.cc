@@ -30,6 +30,7 @@ void copyIn(const std::vector<std::byte>& payload, const Operation& to) {
 void FrameEndpoint::postRecv(Operation& operation) {
     operation.moved = 0;
     operation.isGranted = false;
+    operation.isOpen = false;
     const auto found = unexpected_.find(operation.tag);
     if (found != unexpected_.end() && found->second.isWhole) {
         claim(operation, found->second);
@@ -55,6 +56,7 @@ void FrameEndpoint::postRecv(Operation& operation) {
 
 void FrameEndpoint::grant(Operation& operation) {
     operation.isGranted = true;
+    if (mover_ != nullptr && invite(operation)) return;
     queueAnswer(FrameKind::kGrant, operation);
 }
 
@@ -107,7 +109,7 @@ Status FrameEndpoint::begin(const FrameHeader& header, std::vector<iovec>& targe
     case FrameKind::kRequest:
         return takeRequest(header);
     case FrameKind::kGrant:
-        return takeGrant(header);
+        return takeGrant(header, {});
     case FrameKind::kSendRefused:
         grants_.erase(header.tag);
         takeRefusal(header, waiting_);
@@ -115,12 +117,18 @@ Status FrameEndpoint::begin(const FrameHeader& header, std::vector<iovec>& targe
     case FrameKind::kReceiveRefused:
         takeRefusal(header, receives_);
         return {};
+    case FrameKind::kInvite:
     case FrameKind::kControl:
-        controlMessage_.resize(header.payloadBytes);
-        if (!controlMessage_.empty()) {
-            target.push_back({controlMessage_.data(), controlMessage_.size()});
-        }
+        smallMessage_.resize(header.payloadBytes);
+        if (!smallMessage_.empty()) target.push_back({smallMessage_.data(), smallMessage_.size()});
         return {};
+    case FrameKind::kWritten:
+        return takeWritten(header);
+    case FrameKind::kRecall:
+        takeRecall(header);
+        return {};
+    case FrameKind::kRecalled:
+        return takeRecalled(header);
     case FrameKind::kGoodbye:
         gone(Status::peerLost(describe() + " left"), State::kLeft);
         return failure_;
@@ -175,9 +183,10 @@ Status FrameEndpoint::end(const FrameHeader& header) {
     // counts the bytes of one call.
     if (header.kind == FrameKind::kData) counters_.receivedPayload += header.payloadBytes;
     if (header.kind == FrameKind::kControl) {
-        listener_.control(*this, controlMessage_);
+        listener_.control(*this, smallMessage_);
         return {};
     }
+    if (header.kind == FrameKind::kInvite) return takeGrant(header, smallMessage_);
     if (header.kind == FrameKind::kEager) return endEager(header);
     Operation* const operation = std::exchange(inbound_, nullptr);
     if (header.kind == FrameKind::kData && operation != nullptr) {
@@ -230,12 +239,12 @@ Status FrameEndpoint::takeRequest(const FrameHeader& header) {
     return {};
 }
 
-Status FrameEndpoint::takeGrant(const FrameHeader& header) {
+Status FrameEndpoint::takeGrant(const FrameHeader& header, const Bytes& invitation) {
     announce(header);
     if (isCancelled(header.tag.communicator)) return {};
     if (Operation* const operation = waiting_.take(header.tag)) {
         if (header.messageBytes == totalBytes(*operation)) {
-            makeReady(*operation, false);
+            startGranted(*operation, invitation);
         } else {
             queueAnswer(FrameKind::kReceiveRefused, *operation);
             mismatch(*operation, header.messageBytes);
@@ -243,7 +252,7 @@ Status FrameEndpoint::takeGrant(const FrameHeader& header) {
         return {};
     }
     if (grants_.size() >= kMostAnnouncements) return tooMany("grants");
-    grants_[header.tag] = header.messageBytes;
+    grants_[header.tag] = {header.messageBytes, invitation};
     return {};
 }
 

@@ -67,11 +67,11 @@ void FrameEndpoint::postSend(Operation& operation) {
     connect();
     const std::uint64_t bytes = totalBytes(operation);
     if (const auto grant = grants_.find(operation.tag); grant != grants_.end()) {
-        const std::uint64_t granted = grant->second;
+        const Grant granted = std::move(grant->second);
         grants_.erase(grant);
-        if (granted == bytes) return makeReady(operation, false);
+        if (granted.bytes == bytes) return startGranted(operation, granted.invitation);
         queueAnswer(FrameKind::kReceiveRefused, operation);
-        return mismatch(operation, granted);
+        return mismatch(operation, granted.bytes);
     }
     if (bytes <= limits_.eagerBytes && sendCredit_.take(eagerCost(bytes))) {
         return makeReady(operation, true);

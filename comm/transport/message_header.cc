@@ -75,12 +75,20 @@ Status checkLengths(const FrameHeader& header) {
     case FrameKind::kControl:
         if (header.payloadBytes > kLongestControlBytes) return refuse(kLongestControlBytes);
         return {};
+    case FrameKind::kInvite:
+        if (header.payloadBytes > kLongestInvitationBytes) return refuse(kLongestInvitationBytes);
+        return {};
+    case FrameKind::kWritten:
+        if (header.offset > header.messageBytes || header.payloadBytes != 0) return refuse(0);
+        return {};
     case FrameKind::kRequest:
     case FrameKind::kGrant:
     case FrameKind::kSendRefused:
     case FrameKind::kReceiveRefused:
     case FrameKind::kCredit:
     case FrameKind::kGoodbye:
+    case FrameKind::kRecall:
+    case FrameKind::kRecalled:
         return header.payloadBytes == 0 ? Status() : refuse(0);
     }
     return Status::mismatch("frame of unknown kind " +

@@ -19,6 +19,10 @@ enum class FrameKind : std::uint8_t {
     kCredit = 7,          ///< nothing but creditBytes
     kControl = 8,         ///< a message between the engines
     kGoodbye = 9,         ///< the last frame of a process that leaves in order
+    kInvite = 10,         ///< kGrant, and the payload says where the peer may write it itself
+    kWritten = 11,        ///< sender to receiver: `offset` bytes of it are in your memory
+    kRecall = 12,         ///< receiver to sender: write there no more, and say when you have ended
+    kRecalled = 13,       ///< sender to receiver: your memory is yours
 };
 
 /// The fixed start of every frame: little-endian, kFrameHeaderBytes long, followed by payloadBytes.
@@ -29,7 +33,7 @@ struct FrameHeader {
     MessageTag tag;
     CallFingerprint fingerprint;
     std::uint64_t messageBytes = 0;  ///< of the whole message
-    std::uint64_t offset = 0;        ///< of this piece in it (kData)
+    std::uint64_t offset = 0;        ///< of this piece in it (kData); bytes in place (kWritten)
 
     bool operator==(const FrameHeader&) const = default;
 };
@@ -44,6 +48,7 @@ inline constexpr std::uint8_t kFrameVersion = 1;
 inline constexpr std::uint32_t kLongestEagerBytes = 64 * 1024;
 inline constexpr std::uint32_t kLongestPieceBytes = 256 * 1024;
 inline constexpr std::uint32_t kLongestControlBytes = 4096;
+inline constexpr std::uint32_t kLongestInvitationBytes = 4096;
 
 void encode(const FrameHeader& header, std::span<std::byte, kFrameHeaderBytes> to);
 

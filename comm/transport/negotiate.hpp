@@ -12,7 +12,7 @@
 namespace isthmus {
 
 /// What a connection is for; stands in the first bytes, so that a wrong door is noticed.
-enum class Purpose : std::uint16_t { kTcpFrames = 1, kSharedMemory = 2 };
+enum class Purpose : std::uint16_t { kTcpFrames = 1, kSharedMemory = 2, kRemoteMemory = 3 };
 
 /// How two processes make sure of each other before the first frame: the connecting side says HELLO
 /// (who it is, whom it wants, a nonce), the accepting side ANSWERs with a nonce of its own and a

@@ -72,6 +72,7 @@ struct Operation {
     Operation* next = nullptr;  ///< the endpoint's while posted
     std::uint64_t moved = 0;    ///< bytes so far; for messages about a stuck call
     bool isGranted = false;     ///< a receive whose sender was told that it may write
+    bool isOpen = false;        ///< a receive whose memory the sender can write to itself
 };
 
 class Endpoint;
@@ -119,7 +120,8 @@ public:
 
     /// Completes every operation of `communicator` with `why` at the next progress(), and forgets
     /// messages of it that wait here. The memory is free after that even if a frame was half sent
-    /// or half received.
+    /// or half received. Memory that a card of this process or of the peer reads or writes takes
+    /// longer: until both say that it does not, or the connection is given up; 2 s at most.
     virtual void cancel(std::uint64_t communicator, const Status& why) = 0;
 
     /// Takes a posted receive back: true, and it never completes. False when its message has begun

@@ -5,6 +5,12 @@
 namespace isthmus {
 
 inline constexpr Knob kTransportKnobs[] = {
+    {"ISTHMUS_TRANSPORTS", "auto", Unit::kText,
+     "what carries messages: shm inside a node and one of tcp and ucx between nodes, as a list; "
+     "auto: shm,tcp; ^shm: auto without it; ucx@tcp, ucx@posix+cma: UCX with these transports of "
+     "its own, ucx alone: all of them but tcp"},
+    {"ISTHMUS_UCX_LIBRARY", "libucp.so.0", Unit::kText,
+     "UCX: a path, or the name that the dynamic linker knows it by"},
     {"ISTHMUS_TCP_CONGESTION", "cubic", Unit::kText,
      "congestion control of TCP connections, reno where it is missing; system: leave the system's"},
     {"ISTHMUS_TCP_USER_TIMEOUT", "10000", Unit::kMilliseconds,

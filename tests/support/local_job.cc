@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <numeric>
 
+#include "comm/transport/rma/rma_transport.hpp"
 #include "comm/transport/shm/shm_transport.hpp"
 #include "comm/transport/tcp/tcp_transport.hpp"
+#include "tests/support/rma/device_kinds.hpp"
 
 namespace isthmus {
 
@@ -52,8 +54,9 @@ JobKey keyOfJob() {
 }  // namespace
 
 LocalJob::LocalJob(std::vector<int> nodeOfRank,
-                   const std::vector<std::pair<std::string, std::string>>& options, Wires wires)
-    : nodeOfRank_(std::move(nodeOfRank)) {
+                   const std::vector<std::pair<std::string, std::string>>& options, Wires wires,
+                   std::string device)
+    : nodeOfRank_(std::move(nodeOfRank)), device_(std::move(device)) {
     Options settings = Options::defaults(allKnobs());
     (void)settings.set("ISTHMUS_ARENA", "256M", "test").ok();
     (void)settings.set("ISTHMUS_TIMEOUT", "20000", "test").ok();
@@ -63,7 +66,8 @@ LocalJob::LocalJob(std::vector<int> nodeOfRank,
     }
     const bool isOneNode = std::count(nodeOfRank_.begin(), nodeOfRank_.end(), nodeOfRank_[0]) ==
                            static_cast<std::ptrdiff_t>(nodeOfRank_.size());
-    if (wires == Wires::kTcp && isOneNode) std::iota(nodeOfRank_.begin(), nodeOfRank_.end(), 0);
+    const bool canSplit = wires == Wires::kTcp || wires == Wires::kCards;
+    if (canSplit && isOneNode) std::iota(nodeOfRank_.begin(), nodeOfRank_.end(), 0);
     const int nodes = *std::max_element(nodeOfRank_.begin(), nodeOfRank_.end()) + 1;
     for (int node = 0; node < nodes; ++node) inside_.push_back(std::make_unique<InprocFabric>());
     for (int rank = 0; rank < ranks(); ++rank) {
@@ -93,6 +97,7 @@ Status LocalJob::addTransports(Runtime& runtime, Rank rank, Wires wires) {
                              Runtime::Reach::kInsideNode);
     }
     if (hasTcp) return addTcp(runtime);
+    if (wires == Wires::kCards) return addCard(runtime, rank);
     runtime.addTransport(between_.makeTransport(self, nullptr, engine.sleepSet(), engine),
                          Runtime::Reach::kBetweenNodes);
     return {};
@@ -118,6 +123,21 @@ Status LocalJob::addTcp(Runtime& runtime) {
     tcp.cards = {{"lo", "127.0.0.1"}};
     auto between =
         makeTcpTransport(tcp, engine.config().self, keyOfJob(), engine.sleepSet(), engine);
+    if (!between.ok()) return between.status();
+    runtime.addTransport(std::move(*between), Runtime::Reach::kBetweenNodes);
+    return {};
+}
+
+Status LocalJob::addCard(Runtime& runtime, Rank rank) {
+    Engine& engine = runtime.engine();
+    auto device = makeDevice(device_, rank);
+    if (!device.ok()) return device.status();
+    RmaOptions options;
+    options.door.cards = {{"lo", "127.0.0.1"}};
+    options.door.limits.eagerBytes = 1024;
+    options.directBytes = 1;
+    auto between = makeRmaTransport(std::move(*device), options, engine.config().self, keyOfJob(),
+                                    engine.sleepSet(), engine);
     if (!between.ok()) return between.status();
     runtime.addTransport(std::move(*between), Runtime::Reach::kBetweenNodes);
     return {};

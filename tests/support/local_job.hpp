@@ -20,13 +20,14 @@ class LocalJob {
 public:
     /// What carries bytes: function calls, or what a real job has (shared memory inside a node, TCP
     /// over loopback between nodes), or one of these two with calls for the other. kTcp makes of
-    /// one node as many as there are ranks, as a job without shared memory does.
-    enum class Wires : std::uint8_t { kInproc, kReal, kShm, kTcp };
+    /// one node as many as there are ranks, as a job without shared memory does. kCards: the same
+    /// over devices, by which messages go from 1 KiB on without a copy.
+    enum class Wires : std::uint8_t { kInproc, kReal, kShm, kTcp, kCards };
 
-    /// `nodeOfRank[r]`: any numbers.
+    /// `nodeOfRank[r]`: any numbers. `device`: one of deviceKinds, for kCards.
     explicit LocalJob(std::vector<int> nodeOfRank,
                       const std::vector<std::pair<std::string, std::string>>& options = {},
-                      Wires wires = Wires::kInproc);
+                      Wires wires = Wires::kInproc, std::string device = {});
     ~LocalJob();
 
     const std::vector<int>& nodeOfRank() const { return nodeOfRank_; }
@@ -41,8 +42,10 @@ private:
     Status addTransports(Runtime& runtime, Rank rank, Wires wires);
     Status addShm(Runtime& runtime, Rank rank);
     Status addTcp(Runtime& runtime);
+    Status addCard(Runtime& runtime, Rank rank);
 
     std::vector<int> nodeOfRank_;
+    const std::string device_;
     SteadyClock clock_;
     std::vector<std::unique_ptr<InprocFabric>> inside_;
     InprocFabric between_;

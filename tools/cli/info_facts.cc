@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "comm/base/unique_fd.hpp"
+#include "comm/transport/ucx/ucx_device.hpp"
 #include "topology/discover/select_interface.hpp"
 
 namespace isthmus::cli {
@@ -38,12 +39,19 @@ TransportFact tcp(const NodeSnapshot& node, const Options& options) {
                                      : "as ISTHMUS_INTERFACE says")};
 }
 
+TransportFact ucx(const Options& options) {
+    const auto found = describeUcx(options.text("ISTHMUS_UCX_LIBRARY"));
+    if (!found.ok()) return {"ucx", false, found.status().what()};
+    return {"ucx", true, *found + ", when ISTHMUS_TRANSPORTS names it"};
+}
+
 }  // namespace
 
 std::vector<TransportFact> transportFacts(const NodeSnapshot& node, const Options& options) {
     return {{"inproc", true, "between ranks that are threads of one process"},
             sharedMemory(),
-            tcp(node, options)};
+            tcp(node, options),
+            ucx(options)};
 }
 
 std::vector<std::pair<std::string, std::string>> versionFacts() {

@@ -22,7 +22,7 @@ enum class RmaKey : std::uint64_t {};     ///< a peer's region, as imported here
 struct RmaLimits {
     /// Longest message, 256 at least.
     std::size_t messageBytes = 0;
-    /// Longest put and get.
+    /// Longest put and get; 0: there are none, messages are as good.
     std::size_t transferBytes = 0;
     /// Registering is so fast, whatever the length, that a call may wait for it (about 10 us:
     /// nothing is pinned, or the library below caches and watches for unmapped memory itself).
@@ -43,8 +43,8 @@ struct RmaTransfer {
 /// progress() that did something. kGone: the peer failed or is being disconnected.
 enum class RmaPost : std::uint8_t { kTaken, kFull, kGone };
 
-/// Told by RmaDevice::progress. May call post, put, get, registerMemory and deregister; nothing
-/// else of the device.
+/// Told by RmaDevice::progress. May post, start transfers, and make and drop registrations and
+/// keys; calls nothing else of the device.
 class RmaListener {
 public:
     virtual ~RmaListener() = default;
@@ -106,9 +106,10 @@ public:
     /// refused where the device can tell; whoever must be sure that none is under way asks the peer
     /// or disconnects it.
     virtual void deregister(RmaRegion region) = 0;
-    /// Makes a peer's key usable for transfers with that peer. kMismatch: no key.
+    /// Makes a peer's key usable for transfers with that peer. kMismatch: no key. kUnsupported: no
+    /// transfers go to that peer, only messages.
     virtual Result<RmaKey> importKey(RmaPeer peer, std::span<const std::byte> key) = 0;
-    /// No transfer uses it any more. Before the peer is disconnected.
+    /// No transfer uses it any more. Also after the peer was disconnected.
     virtual void dropKey(RmaKey key) = 0;
 
     /// Sends the bytes of `pieces`, 1 to messageBytes in all, which are copied before this returns.
@@ -122,7 +123,8 @@ public:
     /// A descriptor that becomes readable when there is news after arm(); the device's own. -1: it
     /// has none and progress() must be asked again and again.
     virtual int eventDescriptor() const = 0;
-    /// Before sleeping on the descriptor. False: there is news already.
+    /// Before sleeping on the descriptor. False: there is news already. A progress() that does
+    /// nothing leaves it armed.
     virtual bool arm() = 0;
     /// When progress() must run even if nothing arrives. Time::max(): never.
     virtual Time nextEvent() const = 0;

@@ -28,11 +28,11 @@ void logRefusal(const std::string& from, const std::string& why) {
 }
 
 TcpAccept::TcpAccept(boost::asio::io_context& io, UniqueFd socket, std::string from,
-                     const JobKey& key, const ProcessId& self, SleepSet& sleepSet,
+                     const JobKey& key, Purpose purpose, const ProcessId& self, SleepSet& sleepSet,
                      const TcpDoor::Accepted& accepted)
     : TcpAttempt(io),
       from_(std::move(from)),
-      negotiation_(key, Purpose::kTcpFrames, self),
+      negotiation_(key, purpose, self),
       sleepSet_(sleepSet),
       accepted_(accepted),
       fd_(socket.get()) {

@@ -106,7 +106,8 @@ private:
 class TcpAccept final : public TcpAttempt {
 public:
     TcpAccept(boost::asio::io_context& io, UniqueFd socket, std::string from, const JobKey& key,
-              const ProcessId& self, SleepSet& sleepSet, const TcpDoor::Accepted& accepted);
+              Purpose purpose, const ProcessId& self, SleepSet& sleepSet,
+              const TcpDoor::Accepted& accepted);
 
     void start(std::chrono::milliseconds limit);
     void refuse(const std::string& why);

@@ -61,7 +61,7 @@ void TcpConnect::start() {
 void TcpConnect::tryOnce() {
     // Descriptors that have run out are soon free again, or not at all.
     if (const Status opened = openSocket(); !opened.ok()) return failed(opened, true);
-    negotiation_ = std::make_unique<NegotiateConnector>(key_, Purpose::kTcpFrames, self_, peer_);
+    negotiation_ = std::make_unique<NegotiateConnector>(key_, options_.purpose, self_, peer_);
     limitAttempt();
     socket_.async_connect(target_, guard([this](const error_code& error) {
                               if (error) return failed(error);

@@ -98,8 +98,8 @@ private:
         prepareSocket(socket.get(), options_);
         makeRoom();
         const std::string name = from.address().to_string() + ":" + std::to_string(from.port());
-        strangers_.push_back(std::make_unique<TcpAccept>(io_, std::move(socket), name, key_, self_,
-                                                         sleepSet_, accepted_));
+        strangers_.push_back(std::make_unique<TcpAccept>(
+            io_, std::move(socket), name, key_, options_.purpose, self_, sleepSet_, accepted_));
         strangers_.back()->start(options_.handshakeLimit);
         return true;
     }

@@ -10,6 +10,7 @@
 #include "comm/bootstrap/host_port.hpp"
 #include "comm/bootstrap/job_key.hpp"
 #include "comm/transport/frame_endpoint.hpp"
+#include "comm/transport/negotiate.hpp"
 #include "comm/transport/transport.hpp"
 
 namespace isthmus {
@@ -27,6 +28,7 @@ struct TcpOptions {
     /// For strangers to say who they are.
     std::chrono::milliseconds handshakeLimit{5'000};
     FlowLimits limits;
+    Purpose purpose = Purpose::kTcpFrames;  ///< of the connections
 
     /// Everything but the cards and the ports (the port range belongs to all listeners).
     static TcpOptions fromOptions(const Options& options);

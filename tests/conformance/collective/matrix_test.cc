@@ -10,6 +10,7 @@
 #include "tests/conformance/collective/layouts.hpp"
 #include "tests/conformance/collective/matrix.hpp"
 #include "tests/support/local_job.hpp"
+#include "tests/support/rma/device_kinds.hpp"
 
 namespace isthmus::conformance {
 namespace {
@@ -44,6 +45,7 @@ TEST(CoveringRows, HoldEveryPairThatCanOccur) {
 struct Place {
     std::string layout;
     LocalJob::Wires wires;
+    std::string device = {};
 };
 
 class Matrix : public testing::TestWithParam<Place> {};
@@ -53,12 +55,14 @@ TEST_P(Matrix, GivesTheDefinedResultInEveryCell) {
     const std::vector<int>& nodes = nodesOf(GetParam().layout);
     // Inside one node a segment is a quarter of the knob (select.cc).
     const bool isOneNode = GetParam().wires != LocalJob::Wires::kTcp &&
+                           GetParam().wires != LocalJob::Wires::kCards &&
                            *std::max_element(nodes.begin(), nodes.end()) == 0;
     constexpr std::size_t kSegment = 8192;
     static const std::vector<Row> kPairs = coveringRows(2);
     static const std::vector<Row> kTriples = coveringRows(3);
     const std::vector<Row>& rows = isInproc ? kTriples : kPairs;
-    LocalJob job(nodes, {{"ISTHMUS_SEGMENT", isOneNode ? "32K" : "8K"}}, GetParam().wires);
+    LocalJob job(nodes, {{"ISTHMUS_SEGMENT", isOneNode ? "32K" : "8K"}}, GetParam().wires,
+                 GetParam().device);
     std::vector<std::vector<std::uint64_t>> agreed(static_cast<std::size_t>(job.ranks()));
     job.run([&](Rank rank, Communicator& communicator) {
         std::vector<int> found;
@@ -82,12 +86,16 @@ std::vector<Place> places() {
         for (const Wires wires : {Wires::kInproc, Wires::kShm, Wires::kTcp, Wires::kReal})
             places.push_back({layout, wires});
     }
+    for (const std::string layout : {"S4", "N2x2", "U13"}) {
+        for (const std::string& device : deviceKinds())
+            places.push_back({layout, Wires::kCards, device});
+    }
     return places;
 }
 
 std::string nameOf(const testing::TestParamInfo<Place>& test) {
-    constexpr const char* kNames[] = {"Inproc", "SharedMemoryAndTcp", "SharedMemory", "Tcp"};
-    return test.param.layout + kNames[static_cast<int>(test.param.wires)];
+    constexpr const char* kNames[] = {"Inproc", "SharedMemoryAndTcp", "SharedMemory", "Tcp", ""};
+    return test.param.layout + kNames[static_cast<int>(test.param.wires)] + test.param.device;
 }
 
 INSTANTIATE_TEST_SUITE_P(Over, Matrix, testing::ValuesIn(places()), nameOf);

@@ -8,6 +8,7 @@
 #include "tests/conformance/collective/data.hpp"
 #include "tests/conformance/collective/layouts.hpp"
 #include "tests/support/local_job.hpp"
+#include "tests/support/rma/device_kinds.hpp"
 #include "tests/unit/capi/comm_of.hpp"
 
 namespace isthmus::conformance {
@@ -21,11 +22,15 @@ constexpr std::size_t kCounts[] = {0, 1, 17, 4097, 8191, 8192, 8193, 24581};
 struct Place {
     std::string layout;
     Wires wires;
+    std::string device = {};
 };
 
 class Messages : public testing::TestWithParam<Place> {
 protected:
-    LocalJob job{nodesOf(GetParam().layout), {{"ISTHMUS_SEGMENT", "8K"}}, GetParam().wires};
+    LocalJob job{nodesOf(GetParam().layout),
+                 {{"ISTHMUS_SEGMENT", "8K"}},
+                 GetParam().wires,
+                 GetParam().device};
 };
 
 std::vector<Place> places() {
@@ -34,12 +39,16 @@ std::vector<Place> places() {
         for (const Wires wires : {Wires::kInproc, Wires::kShm, Wires::kTcp})
             places.push_back({layout, wires});
     }
+    for (const std::string layout : {"S4", "N2x2", "U13"}) {
+        for (const std::string& device : deviceKinds())
+            places.push_back({layout, Wires::kCards, device});
+    }
     return places;
 }
 
 std::string nameOf(const testing::TestParamInfo<Place>& test) {
-    constexpr const char* kNames[] = {"Inproc", "SharedMemoryAndTcp", "SharedMemory", "Tcp"};
-    return test.param.layout + kNames[static_cast<int>(test.param.wires)];
+    constexpr const char* kNames[] = {"Inproc", "SharedMemoryAndTcp", "SharedMemory", "Tcp", ""};
+    return test.param.layout + kNames[static_cast<int>(test.param.wires)] + test.param.device;
 }
 
 INSTANTIATE_TEST_SUITE_P(Over, Messages, testing::ValuesIn(places()), nameOf);

@@ -1,6 +1,7 @@
 #include "tests/conformance/transport/transport_world.hpp"
 
 #include <algorithm>
+#include <atomic>
 
 namespace isthmus {
 
@@ -39,6 +40,25 @@ Time TransportWorld::nextEvent() const {
         if (member->transport) next = std::min(next, member->transport->nextEvent());
     }
     return next;
+}
+
+void TransportWorld::leave(int position, std::chrono::milliseconds limit) {
+    Transport& leaving = *at(position).transport;
+    const Time deadline = now() + limit;
+    if (freesAtOnce()) return leaving.close(deadline);
+    std::atomic<bool> isClosed{false};
+    std::thread closing([&] {
+        leaving.close(deadline);
+        isClosed = true;
+    });
+    while (!isClosed) {
+        for (const auto& member : members_) {
+            if (member->transport && member->transport.get() != &leaving) {
+                member->transport->progress(now());
+            }
+        }
+    }
+    closing.join();
 }
 
 bool TransportWorld::runUntil(const std::function<bool()>& isDone,

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "comm/base/sleep_set.hpp"
@@ -68,6 +69,10 @@ public:
                   std::chrono::milliseconds limit = std::chrono::seconds(10));
     /// Runs until nothing happens any more.
     void settle();
+    /// False: cards move bytes, and cancelled operations wait until they do not.
+    virtual bool freesAtOnce() const { return true; }
+    /// Closes a transport in order; where that takes the others, they go on meanwhile.
+    void leave(int position, std::chrono::milliseconds limit);
     /// As if the process had been killed.
     void kill(int position) { members_[position]->transport.reset(); }
 
@@ -83,9 +88,25 @@ private:
     std::vector<std::unique_ptr<Member>> members_;
 };
 
-/// `kind`: "inproc", "tcp", "shm" or "sim".
+/// `kind`: one of worldKinds().
 std::unique_ptr<TransportWorld> makeWorld(const std::string& kind, int members);
+/// "inproc", "tcp", "shm" and "sim", and all deviceKinds.
 std::vector<std::string> worldKinds();
+/// Those in which processes may die.
+std::vector<std::string> enduringWorldKinds();
+
+/// Worlds over devices; null: no such kind.
+std::unique_ptr<TransportWorld> makeRmaWorld(const std::string& kind, int members);
+
+/// A world of real time.
+class WallWorld : public TransportWorld {
+public:
+    Time now() const override { return clock_.now(); }
+    void idle() override { std::this_thread::yield(); }
+
+private:
+    SteadyClock clock_;
+};
 
 /// An operation with its memory and what became of it.
 class Posted {

@@ -1,23 +1,14 @@
-#include <thread>
 
 #include "comm/transport/inproc/inproc_transport.hpp"
 #include "comm/transport/shm/shm_transport.hpp"
 #include "comm/transport/sim/sim_transport.hpp"
 #include "comm/transport/tcp/tcp_transport.hpp"
 #include "tests/conformance/transport/transport_world.hpp"
+#include "tests/support/rma/device_kinds.hpp"
 
 namespace isthmus {
 
 namespace {
-
-class WallWorld : public TransportWorld {
-public:
-    Time now() const override { return clock_.now(); }
-    void idle() override { std::this_thread::yield(); }
-
-private:
-    SteadyClock clock_;
-};
 
 class InprocWorld final : public WallWorld {
 public:
@@ -106,11 +97,23 @@ std::unique_ptr<TransportWorld> makeWorld(const std::string& kind, int members) 
     if (kind == "shm") return std::make_unique<ShmWorld>(members);
     if (kind == "sim") return std::make_unique<SimWorld>(members);
     if (kind == "tcp") return std::make_unique<TcpWorld>(members);
-    return nullptr;
+    return makeRmaWorld(kind, members);
 }
 
+namespace {
+std::vector<std::string> kindsWith(const std::vector<std::string>& devices) {
+    std::vector<std::string> kinds = {"inproc", "shm", "sim", "tcp"};
+    kinds.insert(kinds.end(), devices.begin(), devices.end());
+    return kinds;
+}
+}  // namespace
+
 std::vector<std::string> worldKinds() {
-    return {"inproc", "shm", "sim", "tcp"};
+    return kindsWith(deviceKinds());
+}
+
+std::vector<std::string> enduringWorldKinds() {
+    return kindsWith(enduringDeviceKinds());
 }
 
 }  // namespace isthmus

@@ -81,7 +81,13 @@ TEST(FrameHeader, LengthsAreCheckedBeforeAnythingElseIsDone) {
     EXPECT_EQ(code(FrameKind::kGrant, 1, 1, 0), kBad);
     EXPECT_EQ(code(FrameKind::kRequest, 0, ~0ULL, 0), kOk);
     EXPECT_EQ(code(static_cast<FrameKind>(0), 0, 0, 0), kBad);
-    EXPECT_EQ(code(static_cast<FrameKind>(10), 0, 0, 0), kBad);
+    EXPECT_EQ(code(FrameKind::kInvite, 4096, 1, 0), kOk);
+    EXPECT_EQ(code(FrameKind::kInvite, 4097, 1, 0), kBad);
+    EXPECT_EQ(code(FrameKind::kWritten, 0, 10, 10), kOk);
+    EXPECT_EQ(code(FrameKind::kWritten, 0, 10, 11), kBad);
+    EXPECT_EQ(code(FrameKind::kRecall, 1, 10, 0), kBad);
+    EXPECT_EQ(code(FrameKind::kRecalled, 0, 10, 0), kOk);
+    EXPECT_EQ(code(static_cast<FrameKind>(14), 0, 0, 0), kBad);
     EXPECT_EQ(code(static_cast<FrameKind>(255), 0, 0, 0), kBad);
 }
 

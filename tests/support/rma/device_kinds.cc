@@ -1,0 +1,82 @@
+#include "tests/support/rma/device_kinds.hpp"
+
+#include <iostream>
+
+#include "comm/transport/ucx/ucx_device.hpp"
+#include "tests/support/rma/stand_in_device.hpp"
+#include "tests/support/rma/strict_device.hpp"
+
+namespace isthmus {
+
+namespace {
+
+using Made = Result<std::unique_ptr<RmaDevice>>;
+
+Made ucxWith(const char* transports, bool emulatesTransfers = false) {
+    UcxOptions options;
+    options.transports = transports;
+    options.emulatesTransfers = emulatesTransfers;
+    return makeUcxDevice(options);
+}
+
+struct Kind {
+    const char* name;
+    Made (*make)();
+};
+constexpr Kind kKinds[] = {
+    {"standin", [] { return Made(makeStandInDevice()); }},
+    {"ucx_posix", [] { return ucxWith("posix,self"); }},
+    {"ucx_sysv", [] { return ucxWith("sysv,self"); }},
+    {"ucx_cma", [] { return ucxWith("posix,cma,self"); }},
+    {"ucx_tcp", [] { return ucxWith("tcp,self"); }},
+    {"ucx_put", [] { return ucxWith("tcp,self", true); }},
+};
+const std::string kStrict = "strict_";
+
+std::vector<std::string> findKinds() {
+    std::vector<std::string> kinds;
+    for (const Kind& each : kKinds) {
+        if (const auto device = each.make(); !device.ok()) {
+            std::cout << each.name << " is left out: " << device.status().what() << std::endl;
+            continue;
+        }
+        kinds.emplace_back(each.name);
+        kinds.push_back(kStrict + each.name);
+    }
+    return kinds;
+}
+
+}  // namespace
+
+const std::vector<std::string>& deviceKinds() {
+    static const std::vector<std::string> kinds = findKinds();
+    return kinds;
+}
+
+std::vector<std::string> enduringDeviceKinds() {
+    std::vector<std::string> kinds;
+    for (const std::string& kind : deviceKinds()) {
+        // UCX 1.13 ends the process when a peer dies to which it answers an emulated put; that is
+        // why the transport does without them.
+        if (!kind.ends_with("ucx_put")) kinds.push_back(kind);
+    }
+    return kinds;
+}
+
+Result<std::unique_ptr<RmaDevice>> makeDevice(const std::string& kind, int member, int failEvery) {
+    const bool isStrict = kind.starts_with(kStrict);
+    const std::string name = isStrict ? kind.substr(kStrict.size()) : kind;
+    for (const Kind& each : kKinds) {
+        if (name != each.name) continue;
+        auto made = each.make();
+        if (!made.ok() || !isStrict) return made;
+        StrictOptions options;
+        options.seed = static_cast<std::uint64_t>(member + 1);
+        options.credits = 1 + member % 4;
+        options.failEvery = failEvery;
+        return makeStrictDevice(std::move(*made), options);
+    }
+    return Status::invalidArgument("no device is called " + kind);
+}
+
+}  // namespace isthmus
