@@ -13,7 +13,7 @@ namespace isthmus {
 namespace {
 
 /// How long the last messages may take to leave, at the very end.
-constexpr std::chrono::milliseconds kLastProgress(100);
+constexpr std::chrono::milliseconds kLastProgress(20);
 constexpr std::size_t kTransferBytes = std::size_t{1} << 30;
 
 class UcxDevice final : public RmaDevice {

@@ -248,6 +248,40 @@ TEST_P(Device, AnEndAtOnceCompletesTheTransfersBefore) {
     EXPECT_EQ(listener[0].ends.size(), 1U);
 }
 
+TEST_P(Device, WhatLiesOutsideARegistrationIsRefused) {
+    if (!GetParam().ends_with("standin")) return;  // it refuses for all: its libraries would not
+    Memory from = memoryOf(0, 5000);
+    Memory to = memoryOf(1, 5000);
+    const RmaTransfer good = between(from, to, 0);
+    std::vector<RmaTransfer> wrong(6, good);
+    wrong[0].remote += 1;
+    wrong[1].remote -= 1;
+    wrong[2].local += 1;
+    wrong[3].remote = ~std::uint64_t{0} - 10;  // the sum would wrap
+    wrong[4].bytes = 5001;
+    wrong[5].localRegion = RmaRegion{~std::uint64_t{0}};
+    for (std::size_t at = 0; at < wrong.size(); ++at) {
+        wrong[at].context = at + 1;
+        insist([&] { return device[0]->put(peer[0], wrong[at]); });
+        insist([&] {
+            RmaTransfer transfer = wrong[at];
+            transfer.context += 100;
+            return device[0]->get(peer[0], transfer);
+        });
+    }
+    ASSERT_TRUE(runUntil([&] { return listener[0].outcomes.size() == 2 * wrong.size(); }));
+    for (const auto& [context, outcome] : listener[0].outcomes) {
+        EXPECT_EQ(outcome.code(), Status::Code::kMismatch) << context;
+    }
+    device[1]->deregister(to.region);
+    RmaTransfer late = good;
+    late.context = 1000;
+    insist([&] { return device[0]->put(peer[0], late); });
+    ASSERT_TRUE(runUntil([&] { return listener[0].outcomes.contains(1000); }));
+    EXPECT_EQ(listener[0].outcomes[1000].code(), Status::Code::kMismatch);
+    EXPECT_EQ(to.bytes, std::vector<std::byte>(5000));
+}
+
 TEST_P(Device, WhatIsNoAddressAndWhatIsNoKey) {
     EXPECT_FALSE(device[0]->importKey(peer[0], {}).ok());
 }

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 
+#include "comm/transport/rma/rma_transport.hpp"
+#include "tests/support/rma/device_kinds.hpp"
+
 namespace isthmus::test {
 
 namespace {
@@ -17,9 +20,22 @@ constexpr std::uint64_t kGroupId = 0x6e6;
 EngineJob::EngineJob(const std::vector<int>& nodeOfRank, const SimLink& link)
     : layout_(Layout::of(nodeOfRank)),
       inside_(layout_.nodes.size()),
-      between_(clock_, 1, link),
+      between_(virtualClock_, 1, link),
       processes_(nodeOfRank.size()) {
-    clock_.advance(std::chrono::seconds(1));  // some members mean "never" by zero
+    makeProcesses();
+}
+
+EngineJob::EngineJob(const std::vector<int>& nodeOfRank, std::string device)
+    : layout_(Layout::of(nodeOfRank)),
+      device_(std::move(device)),
+      inside_(layout_.nodes.size()),
+      between_(virtualClock_, 1, {}),
+      processes_(nodeOfRank.size()) {
+    makeProcesses();
+}
+
+void EngineJob::makeProcesses() {
+    virtualClock_.advance(std::chrono::seconds(1));  // some members mean "never" by zero
     for (Rank rank = 0; rank < ranks(); ++rank) makeProcess(rank);
     for (Rank rank = 0; rank < ranks(); ++rank) makeGroup(rank);
 }
@@ -48,7 +64,7 @@ void EngineJob::makeProcess(Rank rank) {
     process.arena = std::move(*arena);
     EngineConfig config;
     config.self = {0xe1, static_cast<std::uint64_t>(rank)};
-    config.clock = &clock_;
+    config.clock = &clock();
     config.arena = process.arena.get();
     config.scratchBytes = kArenaBytes / 4;
     config.hasThread = false;
@@ -56,7 +72,8 @@ void EngineJob::makeProcess(Rank rank) {
     Engine& engine = *process.engine;
     auto inside = inside_[layout_.nodeOf(rank)].makeTransport(config.self, process.arena.get(),
                                                               engine.sleepSet(), engine);
-    auto between = between_.makeTransport(config.self, engine);
+    auto between = makeBetween(rank);
+    ASSERT_NE(between, nullptr);
     process.inside = inside.get();
     process.between = between.get();
     engine.addTransport(std::move(inside));
@@ -65,6 +82,22 @@ void EngineJob::makeProcess(Rank rank) {
     const auto memory = process.arena->allocate(ControlBlock::bytes(nodeRanks, kInlineBytes), 128);
     ASSERT_TRUE(memory.ok()) << memory.status().what();
     process.block = ControlBlock::construct(*memory, nodeRanks, kInlineBytes);
+}
+
+std::unique_ptr<Transport> EngineJob::makeBetween(Rank rank) {
+    Engine& engine = *processes_[rank].engine;
+    const ProcessId self = engine.config().self;
+    if (!isReal()) return between_.makeTransport(self, engine);
+    auto device = makeDevice(device_, rank);
+    EXPECT_TRUE(device.ok()) << device.status().what();
+    RmaOptions options;
+    options.door.cards = {{"lo", "127.0.0.1"}};
+    options.door.limits.eagerBytes = 256;
+    options.directBytes = 1;
+    auto made = makeRmaTransport(std::move(*device), options, self,
+                                 JobKey::derivedFrom("engine job"), engine.sleepSet(), engine);
+    EXPECT_TRUE(made.ok()) << made.status().what();
+    return made.ok() ? std::move(*made) : nullptr;
 }
 
 Member EngineJob::memberOf(Rank me, Rank rank) {
@@ -81,8 +114,10 @@ Member EngineJob::memberOf(Rank me, Rank rank) {
         member.arena = {other.arena->base(), other.arena->capacityBytes()};
     }
     if (rank == me) return member;
-    Transport& way = at != node.end() ? *mine.inside : *mine.between;
-    member.endpoint = *way.endpoint(member.process, {});
+    const bool isNear = at != node.end();
+    Transport& way = isNear ? *mine.inside : *mine.between;
+    Transport& theirs = isNear ? *other.inside : *other.between;
+    member.endpoint = *way.endpoint(member.process, theirs.address());
     return member;
 }
 
@@ -105,13 +140,27 @@ void EngineJob::makeGroup(Rank rank) {
     });
 }
 
+std::vector<int> EngineJob::positionsInNode(Rank rank) const {
+    const auto& node = layout_.nodes[layout_.nodeOf(rank)];
+    std::vector<int> positions(processes_.size(), -1);
+    for (std::size_t i = 0; i < node.size(); ++i) positions[node[i]] = static_cast<int>(i);
+    return positions;
+}
+
+std::shared_ptr<PreparedPlans> EngineJob::prepare(Rank rank, Plan plan, Mapping mapping) const {
+    const int nodeRanks = static_cast<int>(layout_.nodes[layout_.nodeOf(rank)].size());
+    auto prepared = std::make_shared<PreparedPlans>();
+    prepared->byMapping[static_cast<int>(mapping)] = std::make_shared<const CompiledPlan>(
+        CompiledPlan::of(std::move(plan), positionsInNode(rank), nodeRanks));
+    return prepared;
+}
+
 std::shared_ptr<const PreparedPlans> EngineJob::prepare(Rank rank, const CallRequest& call,
                                                         const Way& way) const {
     const Algorithm* entry = findAlgorithm(call.collective, way.algorithm);
     EXPECT_NE(entry, nullptr) << way.algorithm;
     const auto& node = layout_.nodes[layout_.nodeOf(rank)];
-    std::vector<int> positionInNode(processes_.size(), -1);
-    for (std::size_t i = 0; i < node.size(); ++i) positionInNode[node[i]] = static_cast<int>(i);
+    const std::vector<int> positionInNode = positionsInNode(rank);
     auto prepared = std::make_shared<PreparedPlans>();
     prepared->segments = prepared->segmentsWhenMapped = way.segments;
     prepared->window = way.window;
@@ -133,7 +182,14 @@ std::shared_ptr<const PreparedPlans> EngineJob::prepare(Rank rank, const CallReq
 }
 
 std::shared_ptr<Work> EngineJob::start(Rank rank, CallRequest call, const Way& way, Time limit) {
-    call.prepared = prepare(rank, call, way);
+    auto plans = prepare(rank, call, way);
+    return startPrepared(rank, std::move(call), std::move(plans), limit);
+}
+
+std::shared_ptr<Work> EngineJob::startPrepared(Rank rank, CallRequest call,
+                                               std::shared_ptr<const PreparedPlans> plans,
+                                               Time limit) {
+    call.prepared = std::move(plans);
     call.limit = limit;
     call.deadline = now() + limit;
     call.work = std::make_shared<Work>();
@@ -161,6 +217,13 @@ void EngineJob::settle() {
 }
 
 bool EngineJob::runUntil(const std::function<bool()>& isOver, Time until) {
+    while (isReal()) {
+        if (isOver()) return true;
+        if (now() > until) return false;
+        for (Rank rank = 0; rank < ranks(); ++rank) {
+            if (!processes_[rank].isStopped) step(rank);
+        }
+    }
     while (true) {
         settle();
         if (isOver()) return true;
@@ -172,7 +235,7 @@ bool EngineJob::runUntil(const std::function<bool()>& isOver, Time until) {
             EXPECT_GT(next, now()) << "an event of the past did not end by a step";
             return false;
         }
-        clock_.advanceTo(next);
+        virtualClock_.advanceTo(next);
     }
 }
 

@@ -25,6 +25,9 @@ struct Way {
 class EngineJob {
 public:
     explicit EngineJob(const std::vector<int>& nodeOfRank, const SimLink& link = {});
+    /// Between nodes one of deviceKinds instead of sim, and real time; payloads go directly from
+    /// 256 bytes on.
+    EngineJob(const std::vector<int>& nodeOfRank, std::string device);
     ~EngineJob();
     EngineJob(const EngineJob&) = delete;
     EngineJob& operator=(const EngineJob&) = delete;
@@ -32,11 +35,18 @@ public:
     int ranks() const { return static_cast<int>(processes_.size()); }
     Engine& engine(Rank rank) { return *processes_[rank].engine; }
     Membership& group(Rank rank) { return *processes_[rank].group; }
-    Time now() const { return clock_.now(); }
+    Time now() const { return clock().now(); }
 
     /// Hands the call to its rank's engine, which does not move yet. `limit` counts from now.
     std::shared_ptr<Work> start(Rank rank, CallRequest call, const Way& way,
                                 Time limit = std::chrono::seconds(60));
+
+    /// The same with plans of the caller's.
+    std::shared_ptr<Work> startPrepared(Rank rank, CallRequest call,
+                                        std::shared_ptr<const PreparedPlans> plans,
+                                        Time limit = std::chrono::seconds(60));
+    /// `plan` of that rank as the only one of a call.
+    std::shared_ptr<PreparedPlans> prepare(Rank rank, Plan plan, Mapping mapping) const;
 
     /// The plans of such a call.
     std::shared_ptr<const PreparedPlans> prepare(Rank rank, const CallRequest& call,
@@ -57,6 +67,7 @@ public:
         return runUntil(isOver, now() + limit);
     }
 
+    Arena& arena(Rank rank) { return *processes_[rank].arena; }
     /// Memory of the rank's arena, which its node peers map; of `elements` floats, each `value`.
     std::span<float> mapped(Rank rank, std::size_t elements, float value);
 
@@ -71,12 +82,21 @@ private:
         bool isStopped = false;
     };
 
+    bool isReal() const { return !device_.empty(); }
+    const Clock& clock() const {
+        return isReal() ? static_cast<const Clock&>(steadyClock_) : virtualClock_;
+    }
+    void makeProcesses();
     void makeProcess(Rank rank);
+    std::unique_ptr<Transport> makeBetween(Rank rank);
+    std::vector<int> positionsInNode(Rank rank) const;
     void makeGroup(Rank rank);
     Member memberOf(Rank me, Rank rank);
 
     const Layout layout_;
-    VirtualClock clock_;
+    const std::string device_;
+    VirtualClock virtualClock_;
+    SteadyClock steadyClock_;
     std::vector<InprocFabric> inside_;
     SimFabric between_;
     std::vector<Process> processes_;

@@ -105,7 +105,7 @@ public:
     Mover mover;
     Wire out;
     const ProcessId peer{1, 1};
-    const FlowLimits limits;
+    const FlowLimits limits{};
     FrameEndpoint endpoint{peer, *this, *this, limits, &mover};
 };
 
