@@ -37,12 +37,15 @@ struct Card {  // a rank's calling card
 std::string agreedOptions(const Runtime& runtime) {
     // Rules, not the path of a file with them: what counts is what it says.
     std::string text = "ISTHMUS_ALGORITHM=" + textOf(runtime.selectorOptions().rules) + " ";
-    for (const auto name :
-         {"ISTHMUS_SEGMENT", "ISTHMUS_WINDOW", "ISTHMUS_INLINE", "ISTHMUS_DETERMINISTIC",
-          "ISTHMUS_ONE_ROUNDING", "ISTHMUS_TRANSPORTS"}) {
+    for (const auto name : {"ISTHMUS_SEGMENT", "ISTHMUS_WINDOW", "ISTHMUS_INLINE",
+                            "ISTHMUS_DETERMINISTIC", "ISTHMUS_ONE_ROUNDING"}) {
         text += std::string(name) + "=" + runtime.options().text(name) + " ";
     }
-    return text;
+    // What reaches other nodes must be one thing; who shares memory may differ.
+    const Transport* const between = runtime.betweenNodes();
+    return text +
+           "ISTHMUS_TRANSPORTS=" + (between == nullptr ? "shm" : std::string(between->name())) +
+           " ";
 }
 
 std::string placeHere() {
