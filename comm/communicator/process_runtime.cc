@@ -16,6 +16,7 @@
 #include "comm/bootstrap/launch_environment.hpp"
 #include "comm/bootstrap/rendezvous.hpp"
 #include "comm/communicator/runtime.hpp"
+#include "comm/transport/ofi/ofi_device.hpp"
 #include "comm/transport/rma/rma_transport.hpp"
 #include "comm/transport/shm/shm_transport.hpp"
 #include "comm/transport/tcp/tcp_transport.hpp"
@@ -132,6 +133,12 @@ Result<std::unique_ptr<RmaDevice>> openUcx(const Runtime& runtime, const Transpo
     return makeUcxDevice(ucx);
 }
 
+Result<std::unique_ptr<RmaDevice>> openDevice(const Runtime& runtime, const TransportChoice& choice,
+                                              const TcpOptions::Card& card) {
+    if (choice.between == "ofi") return makeOfiDevice({choice.device, card.address, false});
+    return openUcx(runtime, choice, card.interfaceName);
+}
+
 Status addBetween(Runtime& runtime, const JobKey& key, const TransportChoice& choice,
                   const std::string& towards) {
     if (choice.between.empty()) return {};
@@ -142,7 +149,7 @@ Status addBetween(Runtime& runtime, const JobKey& key, const TransportChoice& ch
     if (choice.between == "tcp") {
         transport = makeTcpTransport(*tcp, runtime.self(), key, engine.sleepSet(), engine);
     } else {
-        auto device = openUcx(runtime, choice, tcp->cards.front().interfaceName);
+        auto device = openDevice(runtime, choice, tcp->cards.front());
         if (!device.ok()) return device.status();
         log(LogLevel::kInfo, "between nodes: " + (*device)->describe());
         RmaOptions rma;

@@ -8,7 +8,7 @@ namespace isthmus {
 
 namespace {
 
-constexpr std::array<std::string_view, 2> kBetween = {"tcp", "ucx"};
+constexpr std::array<std::string_view, 3> kBetween = {"tcp", "ucx", "ofi"};
 
 Status wrong(std::string_view text, const std::string& why) {
     return Status::configuration("ISTHMUS_TRANSPORTS is \"" + std::string(text) + "\": " + why);
@@ -57,8 +57,9 @@ Result<TransportChoice> parseTransports(std::string_view text) {
             continue;
         }
         if (!isBetween(name)) {
-            return wrong(text, "no transport is called \"" + std::string(item) +
-                                   "\"; expected auto, or a list of shm and one of tcp and ucx");
+            return wrong(text,
+                         "no transport is called \"" + std::string(item) +
+                             "\"; expected auto, or a list of shm and one of tcp, ucx and ofi");
         }
         if (!choice.between.empty()) {
             return wrong(text, "one transport at a time goes between nodes, not " + choice.between +

@@ -10,7 +10,7 @@ namespace isthmus {
 /// What ISTHMUS_TRANSPORTS asks for.
 struct TransportChoice {
     bool sharesMemory = false;  ///< shm, inside a node
-    std::string between;        ///< "tcp", "ucx"; empty: nothing reaches other nodes
+    std::string between;        ///< "tcp", "ucx", "ofi"; empty: nothing reaches other nodes
     std::string device;         ///< what stands behind the @ of `between`
 };
 

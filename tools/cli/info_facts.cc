@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "comm/base/unique_fd.hpp"
+#include "comm/transport/ofi/ofi_device.hpp"
 #include "comm/transport/ucx/ucx_device.hpp"
 #include "topology/discover/select_interface.hpp"
 
@@ -45,13 +46,20 @@ TransportFact ucx(const Options& options) {
     return {"ucx", true, *found + ", when ISTHMUS_TRANSPORTS names it"};
 }
 
+TransportFact ofi() {
+    const auto found = describeOfi();
+    if (!found.ok()) return {"ofi", false, found.status().what()};
+    return {"ofi", true, *found + "; when ISTHMUS_TRANSPORTS names it"};
+}
+
 }  // namespace
 
 std::vector<TransportFact> transportFacts(const NodeSnapshot& node, const Options& options) {
     return {{"inproc", true, "between ranks that are threads of one process"},
             sharedMemory(),
             tcp(node, options),
-            ucx(options)};
+            ucx(options),
+            ofi()};
 }
 
 std::vector<std::pair<std::string, std::string>> versionFacts() {

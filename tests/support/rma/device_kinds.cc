@@ -2,6 +2,7 @@
 
 #include <iostream>
 
+#include "comm/transport/ofi/ofi_device.hpp"
 #include "comm/transport/ucx/ucx_device.hpp"
 #include "tests/support/rma/stand_in_device.hpp"
 #include "tests/support/rma/strict_device.hpp"
@@ -19,12 +20,19 @@ Made ucxWith(const char* transports, bool emulatesTransfers = false) {
     return makeUcxDevice(options);
 }
 
+Made ofiWith(const char* provider, bool confirmsByReading = false) {
+    return makeOfiDevice({provider, "127.0.0.1", confirmsByReading});
+}
+
 struct Kind {
     const char* name;
     Made (*make)();
 };
 constexpr Kind kKinds[] = {
     {"standin", [] { return Made(makeStandInDevice()); }},
+    {"ofi_shm", [] { return ofiWith("shm"); }},
+    {"ofi_tcp", [] { return ofiWith("tcp;ofi_rxm"); }},
+    {"ofi_tcp_confirmed", [] { return ofiWith("tcp;ofi_rxm", true); }},
     {"ucx_posix", [] { return ucxWith("posix,self"); }},
     {"ucx_sysv", [] { return ucxWith("sysv,self"); }},
     {"ucx_cma", [] { return ucxWith("posix,cma,self"); }},

@@ -12,12 +12,14 @@ TEST(TransportChoice, SaysWhatCarriesMessages) {
         const char* between;
         const char* device;
     };
-    for (const Case& each : {Case{"auto", true, "tcp", ""}, Case{"shm,tcp", true, "tcp", ""},
-                             Case{"tcp,shm", true, "tcp", ""}, Case{"shm", true, "", ""},
-                             Case{"tcp", false, "tcp", ""}, Case{"^shm", false, "tcp", ""},
-                             Case{"^tcp", true, "", ""}, Case{"^ucx", true, "tcp", ""},
-                             Case{"ucx", false, "ucx", ""}, Case{"shm,ucx@tcp", true, "ucx", "tcp"},
-                             Case{"ucx@posix+cma", false, "ucx", "posix+cma"}}) {
+    for (const Case& each :
+         {Case{"auto", true, "tcp", ""}, Case{"shm,tcp", true, "tcp", ""},
+          Case{"tcp,shm", true, "tcp", ""}, Case{"shm", true, "", ""},
+          Case{"tcp", false, "tcp", ""}, Case{"^shm", false, "tcp", ""}, Case{"^tcp", true, "", ""},
+          Case{"^ucx", true, "tcp", ""}, Case{"ucx", false, "ucx", ""},
+          Case{"shm,ucx@tcp", true, "ucx", "tcp"}, Case{"ucx@posix+cma", false, "ucx", "posix+cma"},
+          Case{"^ofi", true, "tcp", ""}, Case{"ofi", false, "ofi", ""},
+          Case{"shm,ofi@tcp;ofi_rxm", true, "ofi", "tcp;ofi_rxm"}}) {
         const auto choice = parseTransports(each.text);
         ASSERT_TRUE(choice.ok()) << each.text << ": " << choice.status().what();
         EXPECT_EQ(choice->sharesMemory, each.sharesMemory) << each.text;
@@ -28,7 +30,7 @@ TEST(TransportChoice, SaysWhatCarriesMessages) {
 
 TEST(TransportChoice, SaysWhatIsWrong) {
     for (const char* text : {"", "tpc", "shm,", "auto,tcp", "^", "^shm,tcp", "^tpc", "tcp,ucx",
-                             "tcp@eth0", "shm@1", "UCX"}) {
+                             "ucx,ofi", "tcp@eth0", "shm@1", "UCX"}) {
         const auto choice = parseTransports(text);
         ASSERT_FALSE(choice.ok()) << text;
         EXPECT_EQ(choice.status().code(), Status::Code::kConfiguration);
