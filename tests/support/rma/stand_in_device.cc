@@ -3,6 +3,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -21,6 +22,8 @@ namespace {
 
 constexpr std::size_t kInboxMessages = 64;
 constexpr std::size_t kMessageBytes = 4096;
+
+std::atomic<std::uint64_t> transferredBytes{0};
 
 struct Region {
     std::uint64_t begin = 0;
@@ -233,6 +236,7 @@ private:
         }
         if (outcome.ok()) {
             copy(transfer.local, reinterpret_cast<std::byte*>(transfer.remote), transfer.bytes);
+            transferredBytes += transfer.bytes;
         }
         done_.emplace_back(transfer.context, outcome);
         return RmaPost::kTaken;
@@ -272,6 +276,10 @@ private:
 };
 
 }  // namespace
+
+std::uint64_t standInTransferredBytes() {
+    return transferredBytes;
+}
 
 std::unique_ptr<RmaDevice> makeStandInDevice() {
     return std::make_unique<StandInDevice>();

@@ -11,4 +11,7 @@ namespace isthmus {
 /// lies outside a registration is refused. Destroying a device looks like the death of its process.
 std::unique_ptr<RmaDevice> makeStandInDevice();
 
+/// What all of them in this process have moved by transfers. Thread: any.
+std::uint64_t standInTransferredBytes();
+
 }  // namespace isthmus
