@@ -37,9 +37,11 @@ isthmusResult_t launch(Asked&& asked, isthmusComm_t comm, const isthmusCallOptio
                        isthmusRequest_t* request, int* source = nullptr) {
     if (Status status = checkSize(options); !status.ok()) return refused(status);
     Communicator& communicator = *comm->communicator;
-    const CallOptions how = optionsOf(options, request == nullptr && !isGrouping());
-    if (!isPersistent(options))
-        return deliver(comm, std::move(asked).start(communicator, how), request, source);
+    const CallOptions how = optionsOf(options, request == nullptr);
+    if (!isPersistent(options)) {
+        auto work = std::move(asked).start(communicator, how);
+        return deliver(comm, std::move(work), how, request, source);
+    }
     if (Status status = asked.prepare(communicator, how); !status.ok()) return refused(status);
     return deliverInactive(
         comm,

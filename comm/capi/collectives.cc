@@ -27,10 +27,14 @@ struct PlainCall {
 
 /// Nothing when it must go the way of all calls: whatever is out of the ordinary, and what is
 /// wrong.
-std::optional<Status> tryQuickly(const PlainCall& call, isthmusComm_t comm,
-                                 const isthmusCallOptions_t* options) {
+std::optional<isthmusResult_t> tryQuickly(const PlainCall& call, isthmusComm_t comm,
+                                          const isthmusCallOptions_t* options,
+                                          isthmusRequest_t* request) {
     constexpr std::size_t kMostElements = 4096;  // more never meets once
     if (comm == nullptr || comm->communicator == nullptr || isGrouping()) return std::nullopt;
+    const auto patience =
+        request == nullptr ? std::chrono::milliseconds(0) : patienceOf(options);
+    if (request != nullptr && patience.count() == 0) return std::nullopt;
     const auto timeout = onlyTimeoutOf(options);
     const bool isKnown = static_cast<unsigned>(call.type) < kDataTypes &&
                          static_cast<unsigned>(call.op) < kReduceOps;
@@ -39,14 +43,17 @@ std::optional<Status> tryQuickly(const PlainCall& call, isthmusComm_t comm,
                               static_cast<ReduceOp>(call.op), call.root, call.count},
                              static_cast<const std::byte*>(call.send),
                              static_cast<std::byte*>(call.receive)};
-    return comm->communicator->callQuickly(quick, *timeout);
+    auto called = comm->communicator->callQuickly(quick, *timeout, patience);
+    if (!called.has_value()) return std::nullopt;
+    const CallOptions how{.isBlocking = true, .patience = patience};
+    if (called->open) return deliver(comm, std::move(called->open), how, request, nullptr);
+    if (request != nullptr) *request = nullptr;
+    return resultOf(called->status);
 }
 
 isthmusResult_t run(const PlainCall& call, isthmusComm_t comm, const isthmusCallOptions_t* options,
                     isthmusRequest_t* request) {
-    if (request == nullptr) {
-        if (const auto done = tryQuickly(call, comm, options)) return resultOf(*done);
-    }
+    if (const auto result = tryQuickly(call, comm, options, request)) return *result;
     AskedCall asked =
         AskedCall::of(call.collective, call.send, call.receive, call.count, call.type);
     asked.op = call.op;

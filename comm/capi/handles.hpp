@@ -41,9 +41,12 @@ inline Status checkSize(const isthmusCallOptions_t* options) {
     return options == nullptr ? Status() : checkSize(options->size, "isthmusCallOptions_t");
 }
 
-/// The timeout (0: none given) when nothing else is; else nothing.
+/// The timeout (0: none given) when nothing else is but patience; else nothing.
 std::optional<std::chrono::milliseconds> onlyTimeoutOf(const isthmusCallOptions_t* options);
-CallOptions optionsOf(const isthmusCallOptions_t* options, bool isBlocking);
+/// How long a call with a request waits before it gives one; 0: not at all.
+std::chrono::milliseconds patienceOf(const isthmusCallOptions_t* options);
+/// Of a call of this thread, which is blocking where it must end or has patience, and no group open.
+CallOptions optionsOf(const isthmusCallOptions_t* options, bool mustEnd);
 /// C callers can pass any number as an enumerator: narrowed to one byte first, 256 would pass for
 /// 0.
 Result<DataType> typeOf(isthmusDataType_t type);
@@ -54,10 +57,10 @@ std::chrono::milliseconds timeoutOf(std::int64_t milliseconds);
 bool isPersistent(const isthmusCallOptions_t* options);
 CommunicatorConfig configOf(const isthmusConfig_t* config, int ranks);
 
-/// The end of every call: blocking ones give their result, others a request; inside a group it
-/// waits for the group's end.
-isthmusResult_t deliver(isthmusComm_t comm, std::shared_ptr<Work> work, isthmusRequest_t* request,
-                        int* source);
+/// The end of every call: those that were waited for give their result, others a request; inside a
+/// group it waits for the group's end.
+isthmusResult_t deliver(isthmusComm_t comm, std::shared_ptr<Work> work, const CallOptions& how,
+                        isthmusRequest_t* request, int* source);
 
 /// The end of a persistent call's making: an inactive request, for isthmusStart.
 isthmusResult_t deliverInactive(isthmusComm_t comm, StartCall start, isthmusRequest_t* request,

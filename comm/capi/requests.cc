@@ -51,8 +51,8 @@ void noteInGroup(const Status& failure) {
     if (isGrouping() && groupFailure.ok()) groupFailure = failure;
 }
 
-isthmusResult_t deliver(isthmusComm_t comm, std::shared_ptr<Work> work, isthmusRequest_t* request,
-                        int* source) {
+isthmusResult_t deliver(isthmusComm_t comm, std::shared_ptr<Work> work, const CallOptions& how,
+                        isthmusRequest_t* request, int* source) {
     if (request == nullptr && isGrouping()) {
         if (work->isDone() && !work->status().ok()) {
             noteInGroup(work->status());
@@ -61,14 +61,13 @@ isthmusResult_t deliver(isthmusComm_t comm, std::shared_ptr<Work> work, isthmusR
         joinGroup(comm, std::move(work), source);
         return isthmusSuccess;
     }
-    if (request == nullptr) {
-        if (!work->isDone()) {
-            return resultOf(Status::internal("a blocking call ran past its own deadline"));
-        }
+    if (request != nullptr) *request = nullptr;
+    if (how.isBlocking && work->isDone()) {
         if (source != nullptr && work->status().ok()) *source = work->source();
         return resultOf(work->status());
     }
-    *request = nullptr;
+    if (request == nullptr)
+        return resultOf(Status::internal("a blocking call ran past its own deadline"));
     // Arguments that are wrong start nothing, so there is nothing to wait for.
     if (work->isDone() && work->status().code() == Status::Code::kInvalidArgument) {
         noteInGroup(work->status());
@@ -120,9 +119,17 @@ std::optional<std::chrono::milliseconds> onlyTimeoutOf(const isthmusCallOptions_
     return timeoutOf(options->timeout_ms);
 }
 
-CallOptions optionsOf(const isthmusCallOptions_t* options, bool isBlocking) {
+std::chrono::milliseconds patienceOf(const isthmusCallOptions_t* options) {
+    constexpr std::size_t kEnd =
+        offsetof(isthmusCallOptions_t, wait_ms) + sizeof(isthmusCallOptions_t::wait_ms);
+    if (options == nullptr || options->size < kEnd) return std::chrono::milliseconds(0);
+    return timeoutOf(options->wait_ms);
+}
+
+CallOptions optionsOf(const isthmusCallOptions_t* options, bool mustEnd) {
     CallOptions result;
-    result.isBlocking = isBlocking;
+    if (!mustEnd && !isPersistent(options)) result.patience = patienceOf(options);
+    result.isBlocking = (mustEnd || result.patience.count() > 0) && !isGrouping();
     if (options == nullptr) return result;
     const auto has = [&](const void* field, std::size_t bytes) {
         const auto* base = reinterpret_cast<const char*>(options);

@@ -211,7 +211,7 @@ std::shared_ptr<Work> CoalescedCall::start(Communicator& communicator, const Cal
     auto whole = together(works, [all] {
         for (Parcel& parcel : all->parcels) parcel.unpack();
     });
-    if (options.isBlocking) (void)communicator.wait(*whole, std::chrono::milliseconds(0)).ok();
+    if (options.isBlocking) (void)communicator.wait(*whole, options.patience).ok();
     return whole;
 }
 

@@ -174,11 +174,11 @@ bool Communicator::waitUntilIdle() {
     return true;
 }
 
-Status Communicator::checkReady(bool isBlocking) {
+Status Communicator::checkReady(bool mustEnd) {
     if (Engine::isForked()) return afterFork();
     // Persistent requests may outlive the communicator that they are of.
     if (isClosed_) return Status::invalidArgument("the communicator was destroyed");
-    if (isBlocking && runtime_.engine().isOnThisThread()) return insideCallback();
+    if (mustEnd && runtime_.engine().isOnThisThread()) return insideCallback();
     return {};
 }
 
@@ -189,7 +189,7 @@ Status Communicator::check(const CallRequest& request) const {
 
 Status Communicator::prepare(CallRequest& request, const CallOptions& options) {
     const auto isChecked = [&] {
-        ISTHMUS_TRY(checkReady(options.isBlocking));
+        ISTHMUS_TRY(checkReady(options.mustEnd()));
         ISTHMUS_TRY(check(request));
         ISTHMUS_TRY(connect());
         // Where nobody holds data all do.
@@ -215,7 +215,7 @@ Status Communicator::choosePlans(CallRequest& request, const std::string& algori
 }
 
 Status Communicator::prepare(PointToPointRequest& request, const CallOptions& options) {
-    Status status = checkReady(options.isBlocking);
+    Status status = checkReady(options.mustEnd());
     if (status.ok()) status = checkTransfer(request, me_, ranks_);
     if (status.ok() && !options.algorithm.empty()) {
         status = Status::invalidArgument(std::string(request.isSend ? "send" : "recv") +
@@ -235,15 +235,17 @@ void Communicator::fillIn(Request& request, const CallOptions& options) {
     request.name = options.name;
 }
 
-void Communicator::start(const std::function<void()>& begin, const Work& work, bool isBlocking,
-                         Time until) {
+void Communicator::start(const std::function<void()>& begin, const Work& work,
+                         const CallOptions& options, Time until) {
     Engine& engine = runtime_.engine();
-    if (!isBlocking) {
+    if (!options.isBlocking) {
         engine.submit(begin);
         return;
     }
+    const bool isPatient = options.patience.count() > 0;
     engine.run(
-        begin, [&work] { return work.isDone(); }, until);
+        begin, [&work] { return work.isDone(); },
+        isPatient ? std::min(until, engine.now() + options.patience) : until);
 }
 
 std::shared_ptr<Work> Communicator::call(CallRequest request, const CallOptions& options) {
@@ -256,7 +258,7 @@ std::shared_ptr<Work> Communicator::call(CallRequest request, const CallOptions&
     // A plain pointer, so that the closure needs no memory of its own; it runs once.
     auto* const owned = new CallRequest(std::move(request));
     start([this, owned] { membership_->submit(std::unique_ptr<CallRequest>(owned)); }, *work,
-          options.isBlocking, until);
+          options, until);
     return work;
 }
 
@@ -272,7 +274,7 @@ std::shared_ptr<Work> Communicator::transfer(PointToPointRequest request,
         [this, owned] {
             membership_->pointToPoint().submit(std::unique_ptr<PointToPointRequest>(owned));
         },
-        *work, options.isBlocking, until);
+        *work, options, until);
     return work;
 }
 

@@ -33,7 +33,10 @@ struct CallOptions {
     std::string algorithm;
     bool isDeterministic = false;  ///< or ISTHMUS_DETERMINISTIC
     bool roundsOnce = false;       ///< or ISTHMUS_ONE_ROUNDING
-    bool isBlocking = false;
+    bool isBlocking = false;               ///< waits for its end before it returns
+    std::chrono::milliseconds patience{0};  ///< of a blocking one: returns after that, while the
+                                            ///< call goes on. 0: at its end only
+    bool mustEnd() const { return isBlocking && patience.count() == 0; }
 };
 
 /// An agreed set of ranks. Made collectively, fails as a whole, replaced, never repaired.
@@ -74,10 +77,16 @@ public:
     std::shared_ptr<Work> call(CallRequest request, const CallOptions& options);
     std::shared_ptr<Work> transfer(PointToPointRequest request, const CallOptions& options);
 
-    /// The whole of a small blocking call with no options but a timeout (0: the communicator's), in
-    /// a fraction of the time that call() takes. Nothing: it is call()'s, whatever is wrong or in
-    /// the way, and nothing has happened.
-    std::optional<Status> callQuickly(const QuickCall& call, std::chrono::milliseconds timeout);
+    /// A small blocking call with no options but `timeout` and `patience` (CallOptions), in a
+    /// fraction of the time that call() takes. Nothing: it is call()'s, whatever is wrong or in the
+    /// way, and nothing has happened.
+    struct CalledQuickly {
+        Status status;
+        std::shared_ptr<Work> open;  ///< where the patience ended first: it goes on
+    };
+    std::optional<CalledQuickly> callQuickly(const QuickCall& call,
+                                             std::chrono::milliseconds timeout,
+                                             std::chrono::milliseconds patience);
 
     /// What call() and transfer() do first: find what is wrong, connect, choose the plans. Requests
     /// that went through it can be started again and again, with the same plans.
@@ -123,13 +132,14 @@ public:
 private:
     Communicator(Runtime& runtime, std::unique_ptr<Exchanger> exchanger, Rank me, int ranks,
                  CommunicatorConfig config);
-    Status checkReady(bool isBlocking);
+    Status checkReady(bool mustEnd);
     void learn(const QuickCall& call);
     Status choosePlans(CallRequest& request, const std::string& algorithm);
     bool waitUntilIdle();
     template <typename Request>
     void fillIn(Request& request, const CallOptions& options);
-    void start(const std::function<void()>& begin, const Work& work, bool isBlocking, Time until);
+    void start(const std::function<void()>& begin, const Work& work, const CallOptions& options,
+               Time until);
     void tellEvent(Work& work);
     std::unique_ptr<Exchanger> exchangerOverThis();
 

@@ -52,7 +52,7 @@ std::shared_ptr<Work> NeighborExchange::start(Communicator& communicator,
     for (PointToPointRequest& message : messages())
         works.push_back(communicator.transfer(std::move(message), how));
     auto whole = together(works);
-    if (options.isBlocking) (void)communicator.wait(*whole, std::chrono::milliseconds(0)).ok();
+    if (options.isBlocking) (void)communicator.wait(*whole, options.patience).ok();
     return whole;
 }
 

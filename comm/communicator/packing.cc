@@ -86,7 +86,7 @@ std::shared_ptr<Work> callWithDisplacements(Communicator& communicator, CallRequ
         }
         outer->complete(status);
     });
-    if (options.isBlocking) (void)communicator.wait(*outer, std::chrono::milliseconds(0)).ok();
+    if (options.isBlocking) (void)communicator.wait(*outer, options.patience).ok();
     return outer;
 }
 

@@ -3,8 +3,8 @@
 
 namespace isthmus {
 
-std::optional<Status> Communicator::callQuickly(const QuickCall& call,
-                                                std::chrono::milliseconds timeout) {
+std::optional<Communicator::CalledQuickly> Communicator::callQuickly(
+    const QuickCall& call, std::chrono::milliseconds timeout, std::chrono::milliseconds patience) {
     const bool hasBuffers = call.input != nullptr && call.output != nullptr;
     if (!hasBuffers && call.kind.collective != Collective::kBarrier) return std::nullopt;
     if (!isConnected_.load(std::memory_order_acquire) || isClosed_ || Engine::isForked())
@@ -13,7 +13,7 @@ std::optional<Status> Communicator::callQuickly(const QuickCall& call,
     Engine& engine = runtime_.engine();
     switch (engine.runQuickly(*membership_, call)) {
     case Quick::kDone:
-        return Status();
+        return CalledQuickly();
     case Quick::kNotNow:
         return std::nullopt;
     case Quick::kLearn:
@@ -26,10 +26,11 @@ std::optional<Status> Communicator::callQuickly(const QuickCall& call,
     request->limit = timeout.count() > 0 ? timeout : config_.timeout;
     request->deadline = engine.now() + request->limit;
     const auto work = request->work = std::make_shared<Work>();
-    const Time until = request->deadline + std::chrono::seconds(5);  // the call itself fails first
+    Time until = request->deadline + std::chrono::seconds(5);  // the call itself fails first
+    if (patience.count() > 0) until = std::min(until, engine.now() + patience);
     engine.finishQuickly(*membership_, std::move(request), until);
-    if (work->isDone()) return work->status();
-    return Status::internal("a blocking call ran past its own deadline");
+    if (work->isDone()) return CalledQuickly{work->status(), nullptr};
+    return CalledQuickly{{}, work};
 }
 
 void Communicator::learn(const QuickCall& call) {

@@ -66,7 +66,7 @@ std::shared_ptr<Work> callWidened(Communicator& communicator, CallRequest reques
     auto work = together({communicator.call(std::move(request), how)}, [wide, sizes, type, target] {
         narrow(type, wide.get() + sizes.begin, target, sizes.output);
     });
-    if (options.isBlocking) (void)communicator.wait(*work, std::chrono::milliseconds(0)).ok();
+    if (options.isBlocking) (void)communicator.wait(*work, options.patience).ok();
     return work;
 }
 

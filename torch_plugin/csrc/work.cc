@@ -71,8 +71,9 @@ void Work::runBlocking() {
     if (load()) settle(start(nullptr));
 }
 
-Outcome Work::start(isthmusRequest_t* request) {
-    const isthmusCallOptions_t options = optionsOf(call_);
+Outcome Work::start(isthmusRequest_t* request, std::int64_t patience) {
+    isthmusCallOptions_t options = optionsOf(call_);
+    options.wait_ms = patience;
     return communicator_->with(
         [&](isthmusComm_t handle) { return call_.start(handle, &options, request); });
 }

@@ -22,19 +22,18 @@ void Work::runInCaller() {
 bool Work::runInSlices() {
     if (!load()) return true;
     isthmusRequest_t request = nullptr;
-    Outcome outcome = start(&request);
     Patience patience(kNoTimeout);
+    Outcome outcome = start(&request, patience.slice());
     while (request != nullptr) {
-        outcome = communicator_->with(
-            [&](isthmusComm_t) { return isthmusWait(&request, patience.slice()); });
-        if (request == nullptr) break;
-        if (outcome.result != isthmusTimeout) {
-            outcome = Outcome::of(isthmusWait(&request, -1));  // the group is gone: it has ended
-        } else if (patience.isInterrupted()) {
+        if (patience.isInterrupted()) {
             Executor::instance().start();
             if (keep(request) != Begun::kRunning) complete();
             return false;
         }
+        outcome = communicator_->with(
+            [&](isthmusComm_t) { return isthmusWait(&request, patience.slice()); });
+        if (request != nullptr && outcome.result != isthmusTimeout)
+            outcome = Outcome::of(isthmusWait(&request, -1));  // the group is gone: it has ended
     }
     settle(std::move(outcome));
     return true;

@@ -123,9 +123,12 @@ typedef struct {
     int persistent;        /* 1: only prepare; the request is inactive until isthmusStart */
     int deterministic;     /* 1, on all ranks: same bits on any layout; 0: ISTHMUS_DETERMINISTIC */
     int oneRounding;       /* 1, on all ranks: 16-bit sums go as f32; 0: ISTHMUS_ONE_ROUNDING */
+    int64_t wait_ms;       /* a call with a request first waits for its end, as one without does, up
+                            * to this long: *request is NULL if it came, and the result is the
+                            * call's. 0 or less: no. Not inside a group, a callback; not persistent */
 } isthmusCallOptions_t;
 /* clang-format off */
-#define ISTHMUS_CALL_OPTIONS_INITIALIZER {sizeof(isthmusCallOptions_t), 0, 0, NULL, NULL, 0, 0, 0}
+#define ISTHMUS_CALL_OPTIONS_INITIALIZER {sizeof(isthmusCallOptions_t), 0, 0, NULL, NULL, 0, 0, 0, 0}
 /* clang-format on */
 
 /* ---- version, errors ---- */
