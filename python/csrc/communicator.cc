@@ -59,13 +59,19 @@ std::shared_ptr<Pending> Communicator::start(const Wishes& wishes, std::vector<A
     options.persistent = wishes.isPersistent ? 1 : 0;
     options.deterministic = wishes.isDeterministic ? 1 : 0;
     options.oneRounding = wishes.roundsOnce ? 1 : 0;
+    options.wait_ms = wishes.wait && !wishes.isPersistent ? kBetweenSignals.count() : 0;
     auto pending = std::make_shared<Pending>(std::move(arrays));
     // A request that is on its way must be waited for by whoever closes.
     use([&](isthmusComm_t comm) {
-        return begin(comm, &options, pending->request(), pending->source());
+        const isthmusResult_t result =
+            begin(comm, &options, pending->request(), pending->source());
+        const bool isRefused = result == isthmusInvalidArgument;
+        if (options.wait_ms == 0 || *pending->request() != nullptr || isRefused) return result;
+        pending->ended(result);
+        return isthmusSuccess;
     });
     pending->begun(wishes.isPersistent);
-    pending_.push_back(pending);
+    if (!pending->isDone() || wishes.isPersistent) pending_.push_back(pending);
     return pending;
 }
 

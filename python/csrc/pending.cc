@@ -9,9 +9,6 @@ namespace isthmus::python {
 
 namespace {
 
-// How long Ctrl-C may go unanswered: not felt by a person, and no load (20 wakings a second).
-constexpr Milliseconds kBetweenSignals{50};
-
 using Clock = std::chrono::steady_clock;
 
 }  // namespace
@@ -20,9 +17,17 @@ Pending::~Pending() {
     isthmusRequestFree(&request_);
 }
 
+void Pending::ended(isthmusResult_t result) {
+    hasEnded_ = true;
+    result_ = result;
+    if (result != isthmusSuccess) text_ = isthmusGetLastError(nullptr);
+}
+
 void Pending::begun(bool isPersistent) {
     isPersistent_ = isPersistent;
-    isDone_ = hasEnded_ = isPersistent;  // not started yet
+    if (isPersistent) hasEnded_ = true;  // not started yet
+    isDone_ = hasEnded_;
+    if (isDone_ && !isPersistent) arrays_.clear();
 }
 
 void Pending::checkOutcome() const {

@@ -16,6 +16,9 @@ namespace isthmus::python {
 
 using Milliseconds = std::chrono::milliseconds;
 
+/// How long Ctrl-C may go unanswered: not felt by a person, and no load (20 wakings a second).
+inline constexpr Milliseconds kBetweenSignals{50};
+
 /// A call in flight, and the arrays that belong to the library until it is done.
 /// Thread: with Python's lock; several threads may wait for one.
 class Pending {
@@ -28,6 +31,8 @@ public:
     /// Where the library puts its request and the source of a receive.
     isthmusRequest_t* request() { return &request_; }
     int* source() { return &source_; }
+    /// It is over before anybody else knows of it; then begun().
+    void ended(isthmusResult_t result);
     void begun(bool isPersistent);
 
     bool isDone() const { return isDone_; }
