@@ -52,12 +52,6 @@ constexpr int kLooksBeforeBells = 8;
 constexpr int kQuickInARow = 16;
 constexpr Time kQuickFor = std::chrono::microseconds(50);
 
-// After a blocking call the progress thread looks now and then for news by itself, unasked: so a
-// loop of blocking calls never has to mark itself asleep, and peers never pay a system call to wake
-// it. Quiet for kRestAfter: it truly sleeps.
-constexpr Time kWatchEvery = std::chrono::milliseconds(2);
-constexpr int kRestAfterWatches = 10;
-
 std::atomic<bool> hasForked{false};
 
 }  // namespace
@@ -86,7 +80,8 @@ void Engine::release() {
     callerTurns_.fetch_add(1, std::memory_order_relaxed);
     if (isResting_.load(std::memory_order_relaxed)) {
         sleepSet_.wake();
-    } else if (mustDrive || !submitted_.isEmpty()) {  // it may have come while we held the token
+    } else if (mustDrive || !submitted_.isEmpty() ||  // it may have come while we held the token
+               isDozing_.load(std::memory_order_seq_cst)) {
         nudge();
     }
 }
@@ -313,69 +308,6 @@ bool Engine::hasWork() const {
     if (!submitted_.isEmpty()) return true;
     return std::any_of(groups_.begin(), groups_.end(),
                        [](const Membership* group) { return !group->isIdle(); });
-}
-
-void Engine::progressLoop() {
-    while (!isStopping_.load(std::memory_order_relaxed)) {
-        if (!watch()) continue;
-        disarm();
-        ++counters_.progressTurns;
-        drive([this] { return !hasWork(); }, Time::max(), true);
-        const bool isTired = hasWork() && !token_.isWanted();
-        if (isTired) {
-            rest();
-        } else {
-            releaseProgress();
-        }
-    }
-}
-
-// Returns true, as the owner, when there is something to drive. Between looks nothing is armed.
-bool Engine::watch() {
-    int quiet = 0;
-    std::uint64_t seenTurns = callerTurns_.load(std::memory_order_relaxed);
-    while (!isStopping_.load(std::memory_order_relaxed)) {
-        const std::uint32_t seen = nudges_.load(std::memory_order_seq_cst);
-        if (!token_.isWanted() && token_.tryTake()) {
-            isProgressDriving_ = true;
-            disarm();
-            step();
-            if (hasWork()) return true;
-            const std::uint64_t turns = callerTurns_.load(std::memory_order_relaxed);
-            quiet = turns == seenTurns ? quiet + 1 : 0;
-            seenTurns = turns;
-            if (quiet >= kRestAfterWatches) {
-                rest();
-                quiet = 0;
-                continue;
-            }
-            releaseProgress();
-            if (!submitted_.isEmpty()) continue;  // it came while we held the token
-        }
-        isNapping_.store(true, std::memory_order_seq_cst);
-        futexWait(nudges_, seen, kWatchEvery);
-        isNapping_.store(false, std::memory_order_relaxed);
-    }
-    return false;
-}
-
-void Engine::releaseProgress() {
-    isProgressDriving_ = false;
-    token_.release();
-}
-
-// Gives the token back and sleeps until news.
-void Engine::rest() {
-    isResting_.store(true, std::memory_order_seq_cst);
-    const bool isQuiet = arm();
-    const Time next = nextEvent();
-    if (isQuiet) ++counters_.sleeps;
-    releaseProgress();
-    if (isQuiet) sleepSet_.wait(next == Time::max() ? std::chrono::hours(1) : next - now());
-    isResting_.store(false, std::memory_order_relaxed);
-    // epoll wakes one of its waiters; if that was this thread, the one that drives must hear of it
-    // too.
-    if (isDriverAsleep_.load(std::memory_order_seq_cst)) sleepSet_.wake();
 }
 
 Engine::Counters Engine::counters() const {

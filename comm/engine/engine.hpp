@@ -156,6 +156,7 @@ private:
     void progressLoop();
     void releaseProgress();
     bool watch();
+    void nap(std::uint32_t seen, bool mayDoze);
     void rest();
     void nudge();
     bool hasWork() const;
@@ -197,6 +198,7 @@ private:
         false};  ///< the progress thread is in sleepSet_; else it looks now and then
     std::atomic<bool> isDriverAsleep_{false};
     std::atomic<bool> isNapping_{false};
+    std::atomic<bool> isDozing_{false};  ///< napping until whoever has the token lets go
     std::atomic<std::uint32_t> nudges_{0};
     std::atomic<std::uint64_t> callerTurns_{0};
     bool isArmed_ = false;            ///< owner only: transports think that we sleep

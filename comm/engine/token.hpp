@@ -26,6 +26,8 @@ public:
         tellSleepers();
     }
 
+    bool isHeld() const { return isHeld_.load(std::memory_order_seq_cst); }
+
     bool isMine() const {
         return owner_.load(std::memory_order_relaxed) == std::this_thread::get_id();
     }

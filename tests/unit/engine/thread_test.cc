@@ -98,5 +98,21 @@ TEST(Threads, OfAnIdleEngineUseNoProcessor) {
     });
 }
 
+// Three ranks sleep in a call as the drivers of their engines until the fourth comes: nobody has to
+// look at anything meanwhile. The first 100 ms are for going to sleep.
+TEST(Threads, OfEnginesThatWaitForARankUseNoProcessor) {
+    LocalJob job({0, 0, 0, 0});
+    job.run([](Rank rank, Communicator& communicator) {
+        for (int i = 0; i < 10; ++i) EXPECT_TRUE(sums(communicator));
+        if (rank == 3) {
+            std::this_thread::sleep_for(milliseconds(100));
+            const double before = processMilliseconds();
+            std::this_thread::sleep_for(milliseconds(400));
+            EXPECT_LT(processMilliseconds() - before, 6.0) << "ms of 400";
+        }
+        EXPECT_TRUE(sums(communicator));
+    });
+}
+
 }  // namespace
 }  // namespace isthmus::test
