@@ -72,12 +72,23 @@ Result<JobKey> keyOfProcess(const Options& options) {
     return JobKey::random();
 }
 
-Result<double> lineRateOf(const std::string& text, const NetDevice& device) {
-    if (text == "none") return 0.0;
-    if (text == "auto") {
-        const auto& told = device.bitsPerSecond;
-        return told.isKnown() ? static_cast<double>(told.value) : 0.0;
+/// What the drivers of these cards say that they carry together; 0: one does not say.
+double toldBy(const std::vector<NetDevice>& devices, const std::vector<InterfaceChoice>& cards) {
+    double bits = 0;
+    for (const InterfaceChoice& card : cards) {
+        const auto device =
+            std::find_if(devices.begin(), devices.end(), [&](const NetDevice& candidate) {
+                return candidate.name == card.device;
+            });
+        if (device == devices.end() || !device->bitsPerSecond.isKnown()) return 0;
+        bits += static_cast<double>(device->bitsPerSecond.value);
     }
+    return bits;
+}
+
+Result<double> lineRateOf(const std::string& text, double told) {
+    if (text == "none") return 0.0;
+    if (text == "auto") return told;
     if (const auto bits = bitsPerSecondOf(text)) return *bits;
     return Status::configuration("ISTHMUS_LINE_RATE is \"" + text +
                                  "\", expected such as 10gbit, 2.5gbit or 500mbit, auto or none");
@@ -104,11 +115,8 @@ Result<TcpOptions> chooseCard(Runtime& runtime, const std::string& towards) {
     const auto chosen =
         selectInterfaces(*devices, runtime.options().text("ISTHMUS_INTERFACE"), {towards, false});
     if (!chosen.ok()) return chosen.status();
-    const auto device = std::find_if(
-        devices->begin(), devices->end(),
-        [&](const NetDevice& candidate) { return candidate.name == chosen->front().device; });
-    const auto rate = lineRateOf(runtime.options().text("ISTHMUS_LINE_RATE"),
-                                 device == devices->end() ? NetDevice{} : *device);
+    const auto rate =
+        lineRateOf(runtime.options().text("ISTHMUS_LINE_RATE"), toldBy(*devices, *chosen));
     if (!rate.ok()) return rate.status();
     runtime.setLineBitsPerSecond(*rate);
     const auto ports = parsePortRange(runtime.options().text("ISTHMUS_PORT_RANGE"));
@@ -116,7 +124,7 @@ Result<TcpOptions> chooseCard(Runtime& runtime, const std::string& towards) {
     if (const auto environment = readLaunchEnvironment(launchFacts()); environment.ok())
         ISTHMUS_TRY(checkPorts(*ports, *environment));
     TcpOptions tcp = TcpOptions::fromOptions(runtime.options());
-    tcp.cards = {{chosen->front().device, chosen->front().address}};
+    for (const InterfaceChoice& card : *chosen) tcp.cards.push_back({card.device, card.address});
     tcp.ports = *ports;
     return tcp;
 }

@@ -183,7 +183,8 @@ void addRankOptions(CLI::App& sub, BenchOptions& options) {
     sub.add_option("--nodes", options.nodes, "start ranks in emulated nodes: 2x2, 3+2+1");
     sub.add_option("--order", options.order, "rank order over nodes: block, round-robin");
     sub.add_option("--rate", options.rate,
-                   "line of one node, 5gbit: shaped so with --nodes; for the bound's time");
+                   "line of one node, 5gbit, or of its cards, 4gbit+1gbit: shaped so with --nodes; for "
+                   "the bound's time");
 }
 
 Result<BenchTask> benchTask(const BenchOptions& options) {
@@ -196,8 +197,8 @@ Result<BenchTask> benchTask(const BenchOptions& options) {
     ISTHMUS_TRY(checkDefined(*collective, *types, *ops));
     const Result<BenchFormat> format = benchFormatNamed(options.format);
     if (!format.ok()) return format.status();
-    const Result<cluster::Rate> rate =
-        cluster::Rate::parse(options.rate.empty() ? "none" : options.rate);
+    const Result<cluster::CardRates> rate =
+        cluster::CardRates::parse(options.rate.empty() ? "none" : options.rate);
     if (!rate.ok()) return rate.status();
     ISTHMUS_TRY(checkNumbers(options));
     if (!options.algorithm.empty() && findAlgorithm(*collective, options.algorithm) == nullptr) {
@@ -214,7 +215,7 @@ Result<BenchTask> benchTask(const BenchOptions& options) {
     task.types = *types;
     task.ops = reduces(*collective) ? *ops : std::vector<ReduceOp>{ReduceOp::kSum};
     task.format = *format;
-    task.lineBitsPerSecond = static_cast<double>(rate->bitsPerSecond);
+    task.lineBitsPerSecond = static_cast<double>(rate->bitsPerSecond());
     return task;
 }
 

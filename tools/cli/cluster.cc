@@ -47,7 +47,7 @@ nlohmann::json describe(const ClusterState& state) {
                            {"address", cluster::addressOfNode(each)},
                            {"address6", cluster::address6OfNode(each)},
                            {"pid", node.init.pid},
-                           {"rate", node.rate.text()},
+                           {"rate", node.rates.text()},
                            {"alive", node.init.isAlive()}};
         if (const auto counters = cluster::readCounters(node)) {
             row["sent_bytes"] = counters->sentBytes;
@@ -75,7 +75,7 @@ void print(const ClusterState& state) {
         const auto counters = cluster::readCounters(node);
         fmt::print("{:<8} {:<12} {:<10} {:>8} {:>10} {:>16} {:>16}\n",
                    cluster::hostNameOfNode(each), cluster::addressOfNode(each),
-                   cluster::address6OfNode(each), node.init.pid, node.rate.text(),
+                   cluster::address6OfNode(each), node.init.pid, node.rates.text(),
                    counters ? std::to_string(counters->sentBytes) : "gone",
                    counters ? std::to_string(counters->receivedBytes) : "gone");
     }
@@ -112,9 +112,9 @@ Result<ClusterState> loadAlive(const StateStore& store, const std::string& name)
 Status up(const ClusterOptions& asked, StateStore& store) {
     const Result<NodeSpec> spec = readNodes(asked.nodes);
     if (!spec.ok()) return spec.status();
-    const Result<Rate> rate = Rate::parse(asked.rate);
-    if (!rate.ok()) return rate.status();
-    cluster::ClusterPlan plan{asked.name, spec->text(), spec->nodes(), asked.mtu, *rate, 0};
+    const auto rates = cluster::CardRates::parse(asked.rate);
+    if (!rates.ok()) return rates.status();
+    cluster::ClusterPlan plan{asked.name, spec->text(), spec->nodes(), asked.mtu, *rates, 0};
     if (!asked.sharedMemory.empty()) {
         const Result<std::int64_t> bytes = parseBytes(asked.sharedMemory);
         if (!bytes.ok()) return bytes.status();
@@ -132,7 +132,7 @@ Status up(const ClusterOptions& asked, StateStore& store) {
 }
 
 Status rate(const ClusterOptions& asked, StateStore& store) {
-    const Result<Rate> wanted = Rate::parse(asked.rate);
+    const auto wanted = cluster::CardRates::parse(asked.rate);
     if (!wanted.ok()) return wanted.status();
     Result<ClusterState> state = loadAlive(store, asked.name);
     if (!state.ok()) return state.status();
@@ -142,7 +142,7 @@ Status rate(const ClusterOptions& asked, StateStore& store) {
         if (!node.ok()) return node.status();
         only = *node;
     }
-    return cluster::changeRate(store, *state, *wanted, only);
+    return cluster::changeRates(store, *state, *wanted, only);
 }
 
 Status down(const ClusterOptions& asked, StateStore& store) {
@@ -234,7 +234,7 @@ void addCluster(CLI::App& app, Action& chosen, const CommandLine& line) {
     CLI::App* sub =
         add("up", "make nodes, each with its own network, host name, processes and memory");
     sub->add_option("nodes,--nodes", asked->nodes, "2, 2x2 or 3+2+1")->required();
-    sub->add_option("--rate", asked->rate, "of each node's card, both ways: 1gbit, 500mbit, none")
+    sub->add_option("--rate", asked->rate, "of each node's card, both ways: 1gbit, 500mbit, none; 4gbit+1gbit: of two cards")
         ->capture_default_str();
     sub->add_option("--mtu", asked->mtu, "bytes a packet carries")->capture_default_str();
     sub->add_option("--shm", asked->sharedMemory,
@@ -243,7 +243,7 @@ void addCluster(CLI::App& app, Action& chosen, const CommandLine& line) {
     sub->callback([asked, &chosen] { chosen = over("cluster up", asked, up); });
 
     sub = add("rate", "change the rate of the cards, in use or not");
-    sub->add_option("rate", asked->rate, "1gbit, 500mbit, none")->required();
+    sub->add_option("rate", asked->rate, "1gbit, 500mbit, none, cut; 4gbit+cut: of two cards")->required();
     sub->add_option("--node", asked->node, "of one node only");
     sub->callback([asked, &chosen] { chosen = over("cluster rate", asked, rate); });
 

@@ -90,7 +90,7 @@ Result<Job::RankProcess> Job::startRank(const RankPlace& place, const cluster::N
     const UniqueFd nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     cluster::Command command;
     command.arguments = plan_.command;
-    command.environment = variablesOf(place, meeting_, plan_.isEmulated);
+    command.environment = variablesOf(place, meeting_);
     command.hiddenVariables = foreignVariables();
     // Only rank 0 reads what is piped in; a terminal would stop a group that is not its own.
     const bool readsInput = place.rank == 0 && ::isatty(STDIN_FILENO) == 0;

@@ -44,7 +44,7 @@ public:
         store_ = std::make_unique<cluster::StateStore>(std::move(*store));
         if (plan.clusterName.empty()) {
             auto made = cluster::makeCluster(
-                *store_, {ownName, plan.nodes.text(), plan.nodes.nodes(), plan.mtu, plan.rate, 0});
+                *store_, {ownName, plan.nodes.text(), plan.nodes.nodes(), plan.mtu, plan.rates, 0});
             if (!made.ok()) return made.status();
             made_ = std::make_unique<cluster::MadeCluster>(std::move(*made));
             state_ = made_->state;
@@ -75,6 +75,9 @@ public:
 
     const std::vector<cluster::Namespaces>& inside() const { return inside_; }
     const cluster::ProcessIdentity& keeper() const { return state_.keeper; }
+    int cards() const {
+        return state_.nodes.empty() ? 0 : static_cast<int>(state_.nodes.front().rates.cards.size());
+    }
 
 private:
     std::unique_ptr<cluster::StateStore> store_;
@@ -130,6 +133,7 @@ int launch(LaunchPlan plan) {
     LaunchNodes nodes;
     if (const Status opened = nodes.open(plan, clusterName); !opened.ok())
         return report(kName, opened);
+    meeting->cards = nodes.cards();
     const Result<StoreHost> store = openStore(plan, nodes, *key);
     if (!store.ok()) return report(kName, store.status());
     meeting->store = store->place;

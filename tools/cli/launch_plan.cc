@@ -18,7 +18,7 @@ std::vector<RankPlace> placeRanks(const NodeSpec& nodes, NodeSpec::Order order) 
     return places;
 }
 
-Variables variablesOf(const RankPlace& place, const MeetingPlace& meeting, bool isEmulated) {
+Variables variablesOf(const RankPlace& place, const MeetingPlace& meeting) {
     const auto text = [](int value) { return std::to_string(value); };
     Variables variables{
         {kRunIdVariable, meeting.runId},
@@ -45,12 +45,16 @@ Variables variablesOf(const RankPlace& place, const MeetingPlace& meeting, bool 
     if (place.rack >= 0) {
         variables.emplace_back("ISTHMUS_RACK", "rack" + std::to_string(place.rack));
     }
-    if (isEmulated) {
-        // A node has one card; libraries that guess from the host name would need one that
-        // resolves.
+    if (meeting.cards > 0) {
+        // Libraries that guess from the host name would need one that resolves.
         for (const char* name : {"GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"}) {
-            variables.emplace_back(name, cluster::kNodeDevice);
+            variables.emplace_back(name, cluster::deviceOfCard(0));
         }
+    }
+    if (meeting.cards > 1 && !environmentVariable("ISTHMUS_INTERFACE")) {
+        std::string devices = cluster::deviceOfCard(0);
+        for (int card = 1; card < meeting.cards; ++card) devices += "," + cluster::deviceOfCard(card);
+        variables.emplace_back("ISTHMUS_INTERFACE", devices);
     }
     // As torchrun does: several ranks with a thread a core each would fight for the cores.
     if (place.localRanks > 1 && !environmentVariable("OMP_NUM_THREADS")) {

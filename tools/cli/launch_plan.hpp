@@ -19,7 +19,7 @@ struct LaunchPlan {
     NodeSpec::Order order = NodeSpec::Order::kBlock;
     bool isEmulated = false;
     std::string clusterName;  ///< of one that is up already; empty: make one and end it
-    cluster::Rate rate;
+    cluster::CardRates rates;
     int mtu = 1500;
     std::vector<std::string> command;
     bool hasPrefix = true;
@@ -47,6 +47,7 @@ struct MeetingPlace {
     int masterPort = 0;
     int jobKeyFd = -1;
     std::string runId;
+    int cards = 0;  ///< of each emulated node; 0: they are not emulated
 };
 
 using Variables = std::vector<std::pair<std::string, std::string>>;
@@ -55,7 +56,7 @@ using Variables = std::vector<std::pair<std::string, std::string>>;
 inline constexpr const char* kRunIdVariable = "_ISTHMUS_RUN";
 
 /// Our own variables and torchrun's, so that programs for either start unchanged.
-Variables variablesOf(const RankPlace& place, const MeetingPlace& meeting, bool isEmulated);
+Variables variablesOf(const RankPlace& place, const MeetingPlace& meeting);
 
 /// Variables of other launchers that we may have been started by: they would contradict ours.
 const std::vector<std::string>& foreignVariables();

@@ -47,14 +47,14 @@ Result<LaunchPlan> makePlan(const RunOptions& asked) {
     if (!nodes.ok()) return nodes.status();
     const auto order = NodeSpec::parseOrder(asked.order);
     if (!order.ok()) return order.status();
-    const auto rate = cluster::Rate::parse(asked.rate);
-    if (!rate.ok()) return rate.status();
+    const auto rates = cluster::CardRates::parse(asked.rate);
+    if (!rates.ok()) return rates.status();
     LaunchPlan plan;
     plan.nodes = std::move(*nodes);
     plan.order = *order;
     plan.isEmulated = !asked.nodes.empty() || !asked.clusterName.empty();
     plan.clusterName = asked.clusterName;
-    plan.rate = *rate;
+    plan.rates = *rates;
     plan.mtu = asked.mtu;
     plan.hasPrefix = !asked.hasNoPrefix;
     plan.grace = fromSeconds(asked.graceSeconds);
@@ -84,7 +84,8 @@ void addRun(CLI::App& app, Action& chosen, const CommandLine& line) {
     sub->add_option("--order", asked->order, "which node a rank is on: block, round-robin")
         ->capture_default_str();
     CLI::Option* rate = sub->add_option("--rate", asked->rate,
-                                        "of each node's card, both ways: 1gbit, 500mbit, none")
+                                        "of each node's card, both ways: 1gbit, 500mbit, none; "
+                                        "4gbit+1gbit: of two cards")
                             ->capture_default_str()
                             ->needs(nodes);
     sub->add_option("--mtu", asked->mtu, "bytes a packet between nodes carries")

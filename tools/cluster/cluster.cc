@@ -82,8 +82,9 @@ Status collectReports(int reader, ClusterState& state) {
     return {};
 }
 
-/// Runs `tc` in the network of `process`.
-Status runInNetwork(const ProcessIdentity& process, const std::string& queues) {
+/// Runs `tc` and `ip` in the network of `process`.
+Status runInNetwork(const ProcessIdentity& process, const std::string& queues,
+                    const std::string& links = "") {
     const Result<Namespaces> network = Namespaces::of(process, Namespaces::Which::kNetworkOnly);
     if (!network.ok()) return network.status();
     Result<ReportPair> pair = makeReportPair();
@@ -93,6 +94,7 @@ Status runInNetwork(const ProcessIdentity& process, const std::string& queues) {
     if (child == 0) {
         Status done = network->enter();
         if (done.ok()) done = runProgram({"tc", "-batch", "-"}, queues);
+        if (done.ok() && !links.empty()) done = runProgram({"ip", "-batch", "-"}, links);
         sendReport(pair->writer.get(),
                    {done.ok() ? Report::Kind::kReady : Report::Kind::kFailed, 0, done.what()});
         ::_exit(0);
@@ -138,14 +140,14 @@ Result<MadeCluster> makeCluster(StateStore& store, const ClusterPlan& plan) {
         Result<Lifeline> lifeline = makeLifeline();
         if (!lifeline.ok()) return lifeline.status();
         const Result<pid_t> keeper =
-            startKeeper({plan.nodes, plan.mtu, plan.rate, plan.sharedMemoryBytes, false, 0, 0,
+            startKeeper({plan.nodes, plan.mtu, plan.rates, plan.sharedMemoryBytes, false, 0, 0,
                          reports->writer.get(), lifeline->keeper.get()},
                         *lifeline);
         if (!keeper.ok()) return keeper.status();
         reports->writer.reset();
         made.lifeline = std::move(lifeline->maker);
         state.keeper = ProcessIdentity::of(*keeper);
-        state.nodes.assign(static_cast<std::size_t>(plan.nodes), {ProcessIdentity{}, plan.rate});
+        state.nodes.assign(static_cast<std::size_t>(plan.nodes), {ProcessIdentity{}, plan.rates});
         ISTHMUS_TRY(collectReports(reports->reader.get(), state));
         state.isReady = true;
         return store.save(state);
@@ -175,38 +177,58 @@ Status destroyCluster(StateStore& store, const ClusterState& state) {
     return {};
 }
 
-Status changeRate(StateStore& store, ClusterState& state, Rate rate, std::optional<int> node) {
+Status changeRates(StateStore& store, ClusterState& state, const CardRates& rates,
+                   std::optional<int> node) {
     if (node && (*node < 0 || *node >= static_cast<int>(state.nodes.size()))) {
         return Status::invalidArgument(
             fmt::format("no node {} in a cluster of {}", *node, state.nodes.size()));
     }
     std::string ports;
+    std::string cables;
     for (int each = 0; each < static_cast<int>(state.nodes.size()); ++each) {
         if (node && *node != each) continue;
         NodeState& changed = state.nodes[static_cast<std::size_t>(each)];
-        ISTHMUS_TRY(
-            runInNetwork(changed.init, queueLine(kNodeDevice, rate)).within(hostNameOfNode(each)));
-        ports += queueLine(portOfNode(each), rate);
-        changed.rate = rate;
+        const std::size_t cards = changed.rates.cards.size();
+        if (rates.cards.size() != 1 && rates.cards.size() != cards) {
+            return Status::invalidArgument(
+                fmt::format("{} has {} cards, \"{}\" is of {}", hostNameOfNode(each), cards,
+                            rates.text(), rates.cards.size()));
+        }
+        std::string queues;
+        for (std::size_t at = 0; at < cards; ++at) {
+            const int card = static_cast<int>(at);
+            const Rate rate = rates.cards[rates.cards.size() == 1 ? 0 : at];
+            const std::string port = portOfNode(each, card);
+            cables += fmt::format("link set {} {}\n", port, rate.isCut ? "down" : "up");
+            changed.rates.cards[at] = rate;
+            if (rate.isCut) continue;  // it may come back as it was
+            queues += queueLine(deviceOfCard(card), rate);
+            ports += queueLine(port, rate);
+        }
+        ISTHMUS_TRY(runInNetwork(changed.init, queues).within(hostNameOfNode(each)));
     }
-    ISTHMUS_TRY(runInNetwork(state.keeper, ports).within("bridge"));
+    ISTHMUS_TRY(runInNetwork(state.keeper, ports, cables).within("bridge"));
     return store.save(state);
 }
 
 std::optional<CardCounters> readCounters(const NodeState& node) {
     if (!node.init.isAlive()) return std::nullopt;
     std::istringstream lines(readFile(fmt::format("/proc/{}/net/dev", node.init.pid)));
-    const std::string wanted = std::string(kNodeDevice) + ":";
+    CardCounters counters;
+    bool isThere = false;
     for (std::string word; lines >> word;) {
-        if (word != wanted) continue;
-        CardCounters counters;
+        if (!word.starts_with("eth") || !word.ends_with(":")) continue;
+        isThere = true;
+        std::uint64_t received = 0;
+        std::uint64_t sent = 0;
         std::string skipped;
-        lines >> counters.receivedBytes;
+        lines >> received;
         for (int field = 0; field < 7; ++field) lines >> skipped;
-        lines >> counters.sentBytes;
-        return counters;
+        lines >> sent;
+        counters.receivedBytes += received;
+        counters.sentBytes += sent;
     }
-    return std::nullopt;
+    return isThere ? std::optional(counters) : std::nullopt;
 }
 
 }  // namespace isthmus::cluster

@@ -14,13 +14,13 @@
 namespace isthmus::cluster {
 
 /// Emulated nodes on this machine: each has its own network, host name, processes, shared memory
-/// and identity files, and one card of a chosen rate on a common bridge.
+/// and identity files, and cards of chosen rates, each on a bridge with those of the others.
 struct ClusterPlan {
     std::string name;
     std::string shape;  ///< for people: the text the nodes were asked with
     int nodes = 2;
     int mtu = 1500;
-    Rate rate;
+    CardRates rates;
     std::uint64_t sharedMemoryBytes = 0;
 };
 
@@ -39,15 +39,17 @@ Status cutLoose(MadeCluster& made);
 /// Kills everything inside and forgets the record. Also right after a crash.
 Status destroyCluster(StateStore& store, const ClusterState& state);
 
-/// Changes the rate of one node's card, or of all (no node), while it is in use.
-Status changeRate(StateStore& store, ClusterState& state, Rate rate, std::optional<int> node);
+/// Changes the rates of one node's cards, or of all (no node), while they are in use. One rate is
+/// for all cards, else there is one for each.
+Status changeRates(StateStore& store, ClusterState& state, const CardRates& rates,
+                   std::optional<int> node);
 
 struct CardCounters {
     std::uint64_t receivedBytes = 0;
     std::uint64_t sentBytes = 0;
 };
 
-/// Of the node's card, headers included; nothing when the node is gone.
+/// Of the node's cards together, headers included; nothing when the node is gone.
 std::optional<CardCounters> readCounters(const NodeState& node);
 
 }  // namespace isthmus::cluster

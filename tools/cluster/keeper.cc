@@ -56,7 +56,7 @@ public:
         if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
             return systemError("make mounts private");
         }
-        ISTHMUS_TRY(makeBridge());
+        ISTHMUS_TRY(makeBridges());
         int ends[2];
         if (::pipe2(ends, O_CLOEXEC) != 0) return systemError("pipe");
         const UniqueFd goRead(ends[0]);
@@ -68,7 +68,7 @@ public:
             if (init == 0) {
                 ::close(goWrite.get());
                 ::close(plan_.lifelineFd);
-                liveAsNode({node, plan_.nodes, plan_.mtu, plan_.rate, plan_.sharedMemoryBytes,
+                liveAsNode({node, plan_.nodes, plan_.mtu, plan_.rates, plan_.sharedMemoryBytes,
                             goRead.get(), plan_.reportFd});
             }
             inits.push_back(init);
@@ -77,33 +77,42 @@ public:
     }
 
 private:
-    Status makeBridge() const {
-        return runProgram(
-            {"ip", "-batch", "-"},
-            fmt::format(
-                "link set lo up\n"
+    int cards() const { return static_cast<int>(plan_.rates.cards.size()); }
+
+    /// One for each card: they are networks of their own.
+    Status makeBridges() const {
+        std::string links = "link set lo up\n";
+        for (int card = 0; card < cards(); ++card) {
+            links += fmt::format(
                 "link add name {0} mtu {1} type bridge stp_state 0 forward_delay 0 mcast_snooping "
-                "0\n"
-                "addr add {2}/{3} dev {0}\naddr add {4}/{5} dev {0} nodad\nlink set {0} up\n",
-                kBridgeDevice, plan_.mtu, kBridgeAddress, kPrefixBits, kBridgeAddress6,
-                kPrefixBits6));
+                "0\nlink set {0} up\n",
+                bridgeOfCard(card), plan_.mtu);
+        }
+        links += fmt::format("addr add {1}/{2} dev {0}\naddr add {3}/{4} dev {0} nodad\n",
+                             bridgeOfCard(0), kBridgeAddress, kPrefixBits, kBridgeAddress6,
+                             kPrefixBits6);
+        return runProgram({"ip", "-batch", "-"}, links);
     }
 
-    /// One cable a node, its far end inside it at once.
+    /// One cable a card, its far end inside the node at once.
     Status connect(const std::vector<pid_t>& inits) const {
         std::string links;
         std::string queues;
-        for (int node = 0; node < plan_.nodes; ++node) {
-            const std::string port = portOfNode(node);
+        for (int at = 0; at < plan_.nodes * cards(); ++at) {
+            const int node = at / cards();
+            const int card = at % cards();
+            const Rate& rate = plan_.rates.cards[static_cast<std::size_t>(card)];
+            const std::string port = portOfNode(node, card);
             links += fmt::format(
                 "link add name {0} mtu {1} type veth peer name {2} mtu {1} netns {3}\n"
-                "link set {0} master {4} up\n",
-                port, plan_.mtu, kNodeDevice, inits[static_cast<std::size_t>(node)], kBridgeDevice);
-            queues += fmt::format("qdisc replace dev {} root {}\n", port, plan_.rate.queueText());
+                "link set {0} master {4} {5}\n",
+                port, plan_.mtu, deviceOfCard(card), inits[static_cast<std::size_t>(node)],
+                bridgeOfCard(card), rate.isCut ? "down" : "up");
+            if (rate.isLimited())
+                queues += fmt::format("qdisc replace dev {} root {}\n", port, rate.queueText());
         }
         ISTHMUS_TRY(runProgram({"ip", "-batch", "-"}, links));
-        if (!plan_.rate.isLimited()) return {};
-        return runProgram({"tc", "-batch", "-"}, queues);
+        return queues.empty() ? Status() : runProgram({"tc", "-batch", "-"}, queues);
     }
 
     const KeeperPlan& plan_;

@@ -9,7 +9,7 @@ namespace isthmus::cluster {
 struct KeeperPlan {
     int nodes = 0;
     int mtu = 1500;
-    Rate rate;
+    CardRates rates;
     std::uint64_t sharedMemoryBytes = 0;
     bool isInUserNamespace = false;
     unsigned userId = 0;  ///< of outside

@@ -140,17 +140,20 @@ private:
     }
 
     Status bringUpCards() const {
-        const std::string links = fmt::format(
-            "link set lo up\nlink set {0} mtu {1} up\naddr add {2}/{3} dev {0}\naddr add {4}/{5} "
-            "dev {0} nodad\n",
-            kNodeDevice, plan_.mtu, addressOfNode(plan_.node), kPrefixBits,
-            address6OfNode(plan_.node), kPrefixBits6);
-        ISTHMUS_TRY(runProgram({"ip", "-batch", "-"}, links));
-        if (plan_.rate.isLimited()) {
-            ISTHMUS_TRY(runProgram({"tc", "-batch", "-"},
-                                   fmt::format("qdisc replace dev {} root {}\n", kNodeDevice,
-                                               plan_.rate.queueText())));
+        std::string links = "link set lo up\n";
+        std::string queues;
+        for (int card = 0; card < static_cast<int>(plan_.rates.cards.size()); ++card) {
+            const Rate& rate = plan_.rates.cards[static_cast<std::size_t>(card)];
+            const std::string device = deviceOfCard(card);
+            links += fmt::format(
+                "link set {0} mtu {1} up\naddr add {2}/{3} dev {0}\naddr add {4}/{5} dev {0} nodad\n",
+                device, plan_.mtu, addressOfNode(plan_.node, card), kPrefixBits,
+                address6OfNode(plan_.node, card), kPrefixBits6);
+            if (rate.isLimited())
+                queues += fmt::format("qdisc replace dev {} root {}\n", device, rate.queueText());
         }
+        ISTHMUS_TRY(runProgram({"ip", "-batch", "-"}, links));
+        if (!queues.empty()) ISTHMUS_TRY(runProgram({"tc", "-batch", "-"}, queues));
         // Every kernel has reno and its rate is that of the line on a short shaped link.
         const Status reno = writeFile("/proc/sys/net/ipv4/tcp_congestion_control", "reno");
         if (!reno.ok()) limit(reno);

@@ -11,7 +11,7 @@ struct NodePlan {
     int node = 0;
     int nodes = 0;
     int mtu = 1500;
-    Rate rate;
+    CardRates rates;
     std::uint64_t sharedMemoryBytes = 0;  ///< of /dev/shm; 0: the kernel's default
     int goFd = -1;                        ///< readable at its end once the node's cable is there
     int reportFd = -1;

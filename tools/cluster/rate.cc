@@ -27,21 +27,55 @@ constexpr std::array<std::pair<std::string_view, double>, 4> kUnits{
 
 Result<Rate> Rate::parse(std::string_view text) {
     if (text == "none") return Rate{};
+    if (text == "cut") return Rate{0, true};
     const auto bits = bitsPerSecondOf(text);
     if (bits && *bits >= kMinBitsPerSecond && *bits <= kMaxBitsPerSecond)
-        return Rate{static_cast<std::uint64_t>(*bits)};
+        return Rate{static_cast<std::uint64_t>(*bits), false};
     return Status::invalidArgument(fmt::format(
-        "rate \"{}\" is neither a number with gbit, mbit or kbit (8kbit to 400gbit) nor none",
+        "rate \"{}\" is neither a number with gbit, mbit or kbit (8kbit to 400gbit) nor none nor cut",
         text));
 }
 
 std::string Rate::text() const {
+    if (isCut) return "cut";
     if (!isLimited()) return "none";
     for (const auto& [unit, factor] : kUnits) {
         const auto bits = static_cast<std::uint64_t>(factor);
         if (bitsPerSecond % bits == 0) return fmt::format("{}{}", bitsPerSecond / bits, unit);
     }
     return fmt::format("{}bit", bitsPerSecond);
+}
+
+Result<CardRates> CardRates::parse(std::string_view text) {
+    CardRates rates;
+    rates.cards.clear();
+    for (std::size_t begin = 0; begin <= text.size();) {
+        const std::size_t end = std::min(text.find('+', begin), text.size());
+        const Result<Rate> rate = Rate::parse(text.substr(begin, end - begin));
+        if (!rate.ok()) return rate.status();
+        rates.cards.push_back(*rate);
+        begin = end + 1;
+    }
+    if (rates.cards.size() > kMaxCards) {
+        return Status::invalidArgument(
+            fmt::format("\"{}\" is {} cards; a node can have {}", text, rates.cards.size(), kMaxCards));
+    }
+    return rates;
+}
+
+std::string CardRates::text() const {
+    std::string joined;
+    for (const Rate& rate : cards) joined += (joined.empty() ? "" : "+") + rate.text();
+    return joined;
+}
+
+std::uint64_t CardRates::bitsPerSecond() const {
+    std::uint64_t sum = 0;
+    for (const Rate& rate : cards) {
+        if (!rate.isLimited() && !rate.isCut) return 0;
+        sum += rate.bitsPerSecond;
+    }
+    return sum;
 }
 
 std::uint64_t Rate::burstBytes() const {

@@ -3,16 +3,18 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <isthmus/status.hpp>
 
 namespace isthmus::cluster {
 
-/// How fast each node's card is, each way. Zero means as fast as the kernel can.
+/// How fast a card is, each way. Zero means as fast as the kernel can.
 struct Rate {
     std::uint64_t bitsPerSecond = 0;
+    bool isCut = false;  ///< its cable is
 
-    /// "1gbit", "500mbit", "2.5gbit", "800kbit" (decimal, as tc(8) reads them) or "none".
+    /// "1gbit", "500mbit", "2.5gbit", "800kbit" (decimal, as tc(8) reads them), "none" or "cut".
     static Result<Rate> parse(std::string_view text);
 
     bool isLimited() const { return bitsPerSecond != 0; }
@@ -27,6 +29,21 @@ struct Rate {
     std::string queueText() const;
 
     bool operator==(const Rate&) const = default;
+};
+
+inline constexpr std::size_t kMaxCards = 8;
+
+/// The cards of a node.
+struct CardRates {
+    std::vector<Rate> cards{Rate{}};
+
+    /// Rates with '+' between them: "4gbit+1gbit".
+    static Result<CardRates> parse(std::string_view text);
+
+    std::string text() const;
+    /// Of all cards together; 0: one of them is not limited.
+    std::uint64_t bitsPerSecond() const;
+    bool operator==(const CardRates&) const = default;
 };
 
 }  // namespace isthmus::cluster

@@ -30,7 +30,7 @@ json toJson(const ClusterState& state) {
     json nodes = json::array();
     for (const NodeState& node : state.nodes) {
         nodes.push_back(
-            {{"init", toJson(node.init)}, {"bits_per_second", node.rate.bitsPerSecond}});
+            {{"init", toJson(node.init)}, {"rates", node.rates.text()}});
     }
     return {{"name", state.name},     {"shape", state.shape}, {"keeper", toJson(state.keeper)},
             {"ready", state.isReady}, {"mtu", state.mtu},     {"nodes", nodes},
@@ -50,8 +50,9 @@ ClusterState stateFrom(const std::string& text, const std::string& name) {
         state.mtu = value.value("mtu", 1500);
         state.limits = value.value("limits", std::vector<std::string>());
         for (const json& node : value.value("nodes", json::array())) {
+            const auto rates = CardRates::parse(node.value("rates", "none"));
             state.nodes.push_back({processFrom(node.value("init", json::object())),
-                                   Rate{node.value("bits_per_second", std::uint64_t{0})}});
+                                   rates.ok() ? *rates : CardRates()});
         }
     } catch (const json::exception&) {  // a field of a wrong type: as if the file had ended there
     }

@@ -12,7 +12,7 @@ namespace isthmus::cluster {
 
 struct NodeState {
     ProcessIdentity init;  ///< pid 1 of the node, as this process sees it
-    Rate rate;
+    CardRates rates;
 };
 
 /// What other processes must know of a cluster. Its life is the keeper's: when that is gone, so is

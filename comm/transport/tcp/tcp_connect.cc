@@ -52,7 +52,7 @@ TcpConnect::TcpConnect(boost::asio::io_context& io, const TcpOptions& options, c
 
 void TcpConnect::start() {
     const auto target =
-        endpointOf(address_.host, address_.port, options_.cards.front().interfaceName);
+        endpointOf(address_.host, address_.port, options_.cards[address_.card].interfaceName);
     if (!target.ok()) return finish(target.status());
     target_ = *target;
     tryOnce();
@@ -75,7 +75,7 @@ Status TcpConnect::openSocket() {
     UniqueFd fd(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP));
     if (!fd.isOpen()) return Status::resource("no socket: " + causeOf(errno));
     prepareSocket(fd.get(), options_);
-    const TcpOptions::Card& card = options_.cards.front();
+    const TcpOptions::Card& card = options_.cards[address_.card];
     const auto source = endpointOf(card.address, 0, card.interfaceName);
     if (source.ok() && source->protocol() == target_.protocol()) {
         const int on = 1;

@@ -28,22 +28,25 @@ void setOption(int fd, int level, int name, int value) {
 class AsioDoor final : public TcpDoor {
 public:
     AsioDoor(const TcpOptions& options, const ProcessId& self, const JobKey& key,
-             SleepSet& sleepSet, Accepted accepted, UniqueFd listener, std::uint16_t port,
-             bool isVersion6)
+             SleepSet& sleepSet, Accepted accepted)
         : options_(options),
           self_(self),
           key_(key),
           sleepSet_(sleepSet),
-          accepted_(std::move(accepted)),
-          acceptor_(io_, isVersion6 ? SocketProtocol::v6() : SocketProtocol::v4(),
-                    listener.release()),
-          port_(port) {
-        sleepSet_.add(acceptor_.native_handle());
-        waitForStrangers();
-    }
+          accepted_(std::move(accepted)) {}
     ~AsioDoor() override { close(); }
 
-    std::uint16_t port() const override { return port_; }
+    void listen(UniqueFd listener, std::uint16_t port, bool isVersion6) {
+        listeners_.push_back({{io_, isVersion6 ? SocketProtocol::v6() : SocketProtocol::v4(),
+                               listener.release()},
+                              port});
+        sleepSet_.add(listeners_.back().acceptor.native_handle());
+        waitForStrangers(listeners_.back().acceptor);
+    }
+
+    std::uint16_t port(std::size_t card) const override {
+        return std::next(listeners_.begin(), static_cast<std::ptrdiff_t>(card))->port;
+    }
 
     void connect(const ProcessId& peer, const TcpAddress& address, Connected connected) override {
         connects_.push_back(std::make_unique<TcpConnect>(io_, options_, address.key, self_, peer,
@@ -65,34 +68,43 @@ public:
     bool hasStrangers() const override { return !strangers_.empty(); }
 
     void close() override {
-        if (!acceptor_.is_open()) return;
-        sleepSet_.remove(acceptor_.native_handle());
-        error_code ignored;
-        acceptor_.close(ignored);
+        if (isClosed_) return;
+        isClosed_ = true;
+        for (Listener& listener : listeners_) {
+            sleepSet_.remove(listener.acceptor.native_handle());
+            error_code ignored;
+            listener.acceptor.close(ignored);
+        }
         for (const auto& attempt : connects_) attempt->drop();
         for (const auto& attempt : strangers_) attempt->refuse("the transport was closed");
     }
 
 private:
-    void waitForStrangers() {
-        acceptor_.async_wait(SocketProtocol::acceptor::wait_read, [this](const error_code& error) {
-            if (error || !acceptor_.is_open()) return;
-            while (takeOne()) {
+    using Acceptor = SocketProtocol::acceptor;
+    struct Listener {
+        Acceptor acceptor;
+        std::uint16_t port;
+    };
+
+    void waitForStrangers(Acceptor& acceptor) {
+        acceptor.async_wait(Acceptor::wait_read, [this, &acceptor](const error_code& error) {
+            if (error || !acceptor.is_open()) return;
+            while (takeOne(acceptor)) {
             }
-            waitForStrangers();
+            waitForStrangers(acceptor);
         });
     }
 
     /// False: nobody is waiting any more.
-    bool takeOne() {
+    bool takeOne(Acceptor& acceptor) {
         SocketProtocol::endpoint from;
         auto length = static_cast<socklen_t>(from.capacity());
-        UniqueFd socket(::accept4(acceptor_.native_handle(), from.data(), &length,
+        UniqueFd socket(::accept4(acceptor.native_handle(), from.data(), &length,
                                   SOCK_CLOEXEC | SOCK_NONBLOCK));
         if (!socket.isOpen()) {
             const int error = errno;
             if (error == EINTR || error == ECONNABORTED) return true;
-            return spare_.turnAway(acceptor_.native_handle(), error);
+            return spare_.turnAway(acceptor.native_handle(), error);
         }
         spare_.refill();
         prepareSocket(socket.get(), options_);
@@ -121,41 +133,46 @@ private:
     const Accepted accepted_;
     SpareDescriptor spare_;
     boost::asio::io_context io_{1};  // one thread: no locks inside
-    SocketProtocol::acceptor acceptor_;
-    std::uint16_t port_;
+    std::list<Listener> listeners_;  // one for each card
+    bool isClosed_ = false;
     std::list<std::unique_ptr<TcpConnect>> connects_;
     std::list<std::unique_ptr<TcpAccept>> strangers_;
 };
+
+Result<UniqueFd> listenOn(const TcpOptions::Card& card, const PortRange& ports) {
+    Result<UniqueFd> listener = listenAt({card.address, 0}, ports);
+    if (listener.ok()) return listener;
+    // Whatever the address is to the socket, here it is a wrong option.
+    const Status& why = listener.status();
+    const bool isWrong = why.code() == Status::Code::kInvalidArgument;
+    return Status(isWrong ? Status::Code::kConfiguration : why.code(), why.what())
+        .within("tcp on " + card.interfaceName);
+}
 
 }  // namespace
 
 Result<std::unique_ptr<TcpDoor>> TcpDoor::open(const TcpOptions& options, const ProcessId& self,
                                                const JobKey& key, SleepSet& sleepSet,
                                                Accepted accepted) {
-    if (options.cards.size() != 1) {
-        return Status::configuration("the tcp transport needs one card, was given " +
+    if (options.cards.empty() || options.cards.size() > kMostTcpCards) {
+        return Status::configuration("the tcp transport takes 1 to " +
+                                     std::to_string(kMostTcpCards) + " cards, was given " +
                                      std::to_string(options.cards.size()));
     }
-    const TcpOptions::Card& card = options.cards.front();
-    error_code error;
-    const auto numeric = boost::asio::ip::make_address(card.address, error);
-    if (error || numeric.is_unspecified()) {
-        return Status::configuration("\"" + card.address + "\" is no address of a card");
-    }
-    HostPort place{card.address, 0};
-    Result<UniqueFd> listener = listenAt(place, options.ports);
-    if (!listener.ok()) {
-        // Whatever the address is to the socket, here it is a wrong option.
-        const Status& why = listener.status();
-        const bool isWrong = why.code() == Status::Code::kInvalidArgument;
-        return Status(isWrong ? Status::Code::kConfiguration : why.code(), why.what())
-            .within("tcp on " + card.interfaceName);
-    }
-    place = placeOf(*listener, place);
     try {
-        return std::unique_ptr<TcpDoor>(new AsioDoor(options, self, key, sleepSet,
-                                                     std::move(accepted), std::move(*listener),
-                                                     place.port, numeric.is_v6()));
+        auto door = std::make_unique<AsioDoor>(options, self, key, sleepSet, std::move(accepted));
+        for (const TcpOptions::Card& card : options.cards) {
+            error_code error;
+            const auto numeric = boost::asio::ip::make_address(card.address, error);
+            if (error || numeric.is_unspecified()) {
+                return Status::configuration("\"" + card.address + "\" is no address of a card");
+            }
+            Result<UniqueFd> listener = listenOn(card, options.ports);
+            if (!listener.ok()) return listener.status();
+            const std::uint16_t port = placeOf(*listener, {card.address, 0}).port;
+            door->listen(std::move(*listener), port, numeric.is_v6());
+        }
+        return std::unique_ptr<TcpDoor>(std::move(door));
     } catch (const boost::system::system_error& failure) {  // Asio: no descriptor for its epoll
         return Status::resource("tcp: " + causeOf(failure.code().value()));
     }

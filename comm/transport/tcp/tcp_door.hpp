@@ -14,7 +14,8 @@ namespace isthmus {
 struct TcpAddress {
     std::string host;
     std::uint16_t port = 0;
-    JobKey key;  ///< of the peer's door
+    JobKey key;            ///< of the peer's door
+    std::size_t card = 0;  ///< of ours, that leads there
 };
 
 /// Makes connections for a TcpTransport: listens, connects, retries, negotiates, and hands out
@@ -30,7 +31,7 @@ public:
                                                  Accepted accepted);
     virtual ~TcpDoor() = default;
 
-    virtual std::uint16_t port() const = 0;
+    virtual std::uint16_t port(std::size_t card = 0) const = 0;
     /// Tries until options.connectLimit; `connected` runs once.
     virtual void connect(const ProcessId& peer, const TcpAddress& address, Connected connected) = 0;
     /// Moves everything on. Returns how many things happened.

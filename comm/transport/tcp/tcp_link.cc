@@ -1,195 +1,106 @@
 #include "comm/transport/tcp/tcp_link.hpp"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 
 namespace isthmus {
 
 namespace {
 
-/// The one byte that ever goes against the direction of a connection: its accepting side leaves.
-constexpr char kBye = 'B';
-/// When the outgoing connection ends, the incoming one may still hold the peer's goodbye, or may
-/// still be on its way in.
+/// When the outgoing connections have ended, the incoming ones may still hold the peer's goodbye,
+/// or may still be on their way in.
 constexpr Time kHold = std::chrono::milliseconds(50);
 
-msghdr messageOf(std::span<const iovec> pieces) {
-    msghdr message{};
-    message.msg_iov = const_cast<iovec*>(pieces.data());
-    message.msg_iovlen = pieces.size();
-    return message;
-}
-
-std::size_t totalOf(std::span<const iovec> pieces) {
-    std::size_t total = 0;
-    for (const iovec& piece : pieces) total += piece.iov_len;
-    return total;
-}
-
-bool isPassing(int error) {
-    return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
+std::vector<std::string> namesOf(const TcpOptions& options, const std::vector<TcpAddress>& ways) {
+    std::vector<std::string> names;
+    for (std::size_t at = 0; at < ways.size(); ++at) {
+        names.push_back("from " + options.cards[at].interfaceName + " (" +
+                        options.cards[at].address + ") to " +
+                        toText(HostPort{ways[at].host, ways[at].port}));
+    }
+    return names;
 }
 
 }  // namespace
 
-Moved TcpOut::writeSome(std::span<const iovec> pieces) {
-    Moved moved;
-    if (!hasRoom_) return moved;
-    const msghdr message = messageOf(pieces);
-    const ssize_t sent = ::sendmsg(socket.fd.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent < 0 && !isPassing(errno)) {
-        moved.failure = Status::peerLost(std::strerror(errno));
-        return moved;
-    }
-    if (sent > 0) moved.bytes = static_cast<std::size_t>(sent);
-    if (moved.bytes < totalOf(pieces)) setRoom(false);
-    return moved;
-}
-
-void TcpOut::setRoom(bool hasRoom) {
-    if (hasRoom == hasRoom_) return;
-    hasRoom_ = hasRoom;
-    watchedAt_ = Time::zero();
-    if (hasRoom && isPatient_) setPatience(false);
-    epoll_event event{};
-    event.events = EPOLLIN | EPOLLRDHUP | (hasRoom ? 0U : static_cast<std::uint32_t>(EPOLLOUT));
-    event.data.ptr = &socket;
-    ::epoll_ctl(shared_.epoll, EPOLL_CTL_MOD, socket.fd.get(), &event);
-    shared_.sleepSet.wantWrite(socket.fd.get(), !hasRoom);
-}
-
-// The kernel ends a connection whose window stays closed for the limit although the peer's system
-// answers (tcp(7), TCP_USER_TIMEOUT); with 0 it asks on for as long as there are answers.
-void TcpOut::setPatience(bool isPatient) {
-    isPatient_ = isPatient;
-    const int limit = isPatient ? 0 : static_cast<int>(shared_.options.userTimeout.count());
-    ::setsockopt(socket.fd.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit);
-}
-
-void TcpOut::watchWindow(Time now) {
-    if (hasRoom_ || isPatient_ || !socket.fd.isOpen()) return;
-    if (watchedAt_ == Time::zero()) watchedAt_ = now;
-    if (now - watchedAt_ < windowLook(shared_.options)) return;
-    watchedAt_ = now;
-    tcp_info info{};
-    socklen_t bytes = sizeof info;
-    if (::getsockopt(socket.fd.get(), IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0) return;
-    if (info.tcpi_unacked == 0) setPatience(true);
-}
-
-Moved TcpIn::readSome(std::span<const iovec> pieces) {
-    Moved moved;
-    if (isEmpty_) return moved;
-    msghdr message = messageOf(pieces);
-    const ssize_t got = ::recvmsg(socket.fd.get(), &message, MSG_DONTWAIT);
-    if (got < 0) {
-        isEmpty_ = true;
-        if (!isPassing(errno)) moved.failure = Status::peerLost(std::strerror(errno));
-        return moved;
-    }
-    moved.bytes = static_cast<std::size_t>(got);
-    moved.isEnd = got == 0;
-    isEmpty_ = moved.bytes < totalOf(pieces);
-    return moved;
-}
-
-TcpLink::TcpLink(TcpShared& shared, const ProcessId& peer, const TcpAddress& address,
+TcpLink::TcpLink(TcpShared& shared, const ProcessId& peer, std::vector<TcpAddress> ways,
                  std::uint32_t peerPid)
     : shared_(shared),
       peer_(peer),
-      address_(address),
-      name_("tcp " + toText(HostPort{address.host, address.port}) + " pid " +
+      ways_(std::move(ways)),
+      name_("tcp " + toText(HostPort{ways_.front().host, ways_.front().port}) + " pid " +
             std::to_string(peerPid)),
-      out_(shared),
-      endpoint_(peer, *this, shared.listener, shared.options.limits) {
-    out_.socket.link = this;
-    out_.socket.isOut = true;
-    in_.socket.link = this;
-}
+      out_(shared, *this, namesOf(shared.options, ways_)),
+      in_(shared, *this, ways_.size()),
+      endpoint_(peer, *this, shared.listener, shared.options.limits) {}
 
 TcpLink::~TcpLink() {
-    unwatch(out_.socket);
-    unwatch(in_.socket);
+    out_.close();
+    in_.close();
 }
 
 void TcpLink::connect() {
-    shared_.door->connect(peer_, address_,
-                          [this](Result<UniqueFd> socket) { opened(std::move(socket)); });
+    for (std::size_t lane = 0; lane < ways_.size(); ++lane) {
+        shared_.door->connect(peer_, ways_[lane], [this, lane](Result<UniqueFd> socket) {
+            opened(lane, std::move(socket));
+        });
+    }
 }
 
-void TcpLink::opened(Result<UniqueFd> socket) {
+void TcpLink::opened(std::size_t lane, Result<UniqueFd> socket) {
     if (endpoint_.isGone()) return;
-    if (!socket.ok()) return broke(socket.status());
-    watch(out_.socket, std::move(*socket));
-    endpoint_.opened();
+    if (!socket.ok()) {
+        if (!out_.lose(lane, socket.status())) broke(socket.status());
+        return;
+    }
+    out_.opened(lane, std::move(*socket));
+    if (endpoint_.state() != Endpoint::State::kOpen) endpoint_.opened();
 }
 
 bool TcpLink::takeIncoming(UniqueFd fd) {
-    if (hadIncoming_ || endpoint_.isGone()) return false;
-    hadIncoming_ = true;
-    watch(in_.socket, std::move(fd));
-    in_.refill();
-    return true;
-}
-
-void TcpLink::watch(TcpSocket& socket, UniqueFd fd) {
-    socket.fd = std::move(fd);
-    epoll_event event{};
-    event.events = EPOLLIN | EPOLLRDHUP;
-    event.data.ptr = &socket;
-    ::epoll_ctl(shared_.epoll, EPOLL_CTL_ADD, socket.fd.get(), &event);
-    shared_.sleepSet.add(socket.fd.get());
-}
-
-void TcpLink::unwatch(TcpSocket& socket) {
-    if (!socket.fd.isOpen()) return;
-    ::epoll_ctl(shared_.epoll, EPOLL_CTL_DEL, socket.fd.get(), nullptr);
-    shared_.sleepSet.remove(socket.fd.get());
-    socket.fd.reset();
+    return !endpoint_.isGone() && in_.take(std::move(fd));
 }
 
 void TcpLink::happened(const TcpSocket& socket, std::uint32_t events) {
     if (!socket.fd.isOpen()) return;
-    if (socket.isOut) return outgoingHappened(events);
-    in_.refill();
+    if (socket.isOut) return outgoingHappened(socket.lane, events);
+    in_.lane(socket.lane).refill();
 }
 
-void TcpLink::outgoingHappened(std::uint32_t events) {
-    if ((events & EPOLLOUT) != 0) out_.setRoom(true);
+void TcpLink::outgoingHappened(std::size_t lane, std::uint32_t events) {
+    if ((events & EPOLLOUT) != 0) out_.lane(lane).setRoom(true);
     if ((events & ~static_cast<std::uint32_t>(EPOLLOUT)) == 0) return;
-    char said = 0;
-    const ssize_t got = ::recv(out_.socket.fd.get(), &said, 1, MSG_DONTWAIT);
-    if (got < 0 && isPassing(errno)) return;
-    if (got == 1 && said == kBye) {
-        saidBye_ = true;
-        return;  // its end follows
+    const auto said = out_.hear(lane);
+    if (!said.ok()) {
+        if (!out_.lose(lane, said.status())) broke(said.status());
+    } else if (*said) {
+        saidBye_ = true;  // the ends of its connections follow
     }
-    broke(Status::peerLost(got < 0 ? std::strerror(errno) : "closed the connection"));
 }
 
-/// The outgoing connection is of no use any more. What the peer still has to say comes first.
+/// The outgoing connections are of no use any more. What the peer still has to say comes first.
 void TcpLink::broke(const Status& why) {
     if (isHolding()) return;
     isBroken_ = true;
     brokenWhy_ = why;
-    unwatch(out_.socket);
+    out_.close();
 }
 
 std::size_t TcpLink::write() {
-    if (!isOpen() || isHolding() || !out_.hasRoom() || !endpoint_.hasOutput()) return 0;
-    const Moved moved = endpoint_.write(out_);
-    if (!moved.failure.ok()) broke(moved.failure);
-    return moved.bytes;
+    if (!isOpen() || isHolding()) return 0;
+    std::size_t bytes = out_.push();
+    if (out_.hasRoom() && endpoint_.hasOutput()) {
+        const Moved moved = endpoint_.write(out_);
+        bytes += moved.bytes;
+        if (!moved.failure.ok()) broke(moved.failure);
+    }
+    if (!out_.isOpen()) broke(out_.lastLoss());
+    return bytes;
 }
 
 std::size_t TcpLink::read() {
-    if (in_.isEmpty() || !in_.socket.fd.isOpen()) return 0;
+    if (in_.isEmpty()) return 0;
     const Moved moved = endpoint_.read(in_);
     if (endpoint_.isGone()) return moved.bytes;  // it said goodbye
     if (!moved.failure.ok()) {
@@ -204,7 +115,7 @@ int TcpLink::progress(Time now) {
     std::size_t moved = write();
     moved += read();
     moved += write();
-    out_.watchWindow(now);
+    out_.watch(now);
     // From now on: this process may have slept since it last looked.
     if (isHolding() && brokenSince_ == Time::zero()) brokenSince_ = now;
     if (isHolding() && !endpoint_.isGone() && now - brokenSince_ >= kHold) {
@@ -213,8 +124,8 @@ int TcpLink::progress(Time now) {
     }
     const int count = endpoint_.hasNews() ? endpoint_.complete() : 0;
     if (endpoint_.isGone()) {
-        unwatch(out_.socket);
-        unwatch(in_.socket);
+        out_.close();
+        in_.close();
     }
     return count + (moved > 0 ? 1 : 0);
 }
@@ -222,26 +133,24 @@ int TcpLink::progress(Time now) {
 bool TcpLink::hasWork() const {
     if (endpoint_.hasNews()) return true;
     if (endpoint_.isGone()) return false;
-    return (in_.socket.fd.isOpen() && !in_.isEmpty()) ||
-           (isOpen() && !isHolding() && out_.hasRoom() && endpoint_.hasOutput());
+    if (!in_.isEmpty()) return true;
+    return isOpen() && !isHolding() &&
+           (out_.canPush() || (out_.hasRoom() && endpoint_.hasOutput()));
 }
 
 bool TcpLink::flush() {
     if (!isOpen() || isHolding()) return false;
-    out_.setRoom(true);
+    out_.setRoom();
     write();
-    return !isHolding() && endpoint_.hasOutput();
+    return !isHolding() && (endpoint_.hasOutput() || out_.hasRest());
 }
 
 void TcpLink::leave() {
     // Shut down, not only closed: closing with unread bytes would reset the connection, and the
     // peer might lose what it has not read yet (RFC 1122, 4.2.2.13).
-    if (out_.socket.fd.isOpen()) ::shutdown(out_.socket.fd.get(), SHUT_WR);
-    if (in_.socket.fd.isOpen()) {
-        ::send(in_.socket.fd.get(), &kBye, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-    }
-    unwatch(out_.socket);
-    unwatch(in_.socket);
+    out_.close();
+    in_.sayBye();
+    in_.close();
 }
 
 }  // namespace isthmus

@@ -1,74 +1,17 @@
 #pragma once
 
-#include <algorithm>
+#include <vector>
 
-#include "comm/base/unique_fd.hpp"
-#include "comm/transport/tcp/tcp_door.hpp"
+#include "comm/transport/tcp/tcp_bundle.hpp"
 
 namespace isthmus {
 
-/// What all links of one transport share.
-struct TcpShared {
-    const TcpOptions& options;
-    TransportListener& listener;
-    SleepSet& sleepSet;
-    int epoll = -1;  ///< level-triggered; data.ptr is TcpSocket
-    TcpDoor* door = nullptr;
-};
-
-class TcpLink;
-
-/// One direction's socket, and who to tell about it.
-struct TcpSocket {
-    TcpLink* link = nullptr;
-    bool isOut = false;
-    UniqueFd fd;
-};
-
-/// The outgoing connection. After a short write it waits for room instead of asking again.
-class TcpOut final : public OutStream {
-public:
-    explicit TcpOut(TcpShared& shared) : shared_(shared) {}
-    Moved writeSome(std::span<const iovec> pieces) override;
-    void setRoom(bool hasRoom);
-    bool hasRoom() const { return hasRoom_; }
-
-    /// How often watchWindow() wants to be called while there is no room.
-    static Time windowLook(const TcpOptions& options) {
-        return std::min<Time>(std::chrono::seconds(1), options.userTimeout / 4);
-    }
-    /// A peer whose system acknowledges all that it takes, and takes no more, is stopped or late,
-    /// not gone: how long that may last is up to the calls, not to the connection.
-    void watchWindow(Time now);
-
-    TcpSocket socket;
-
-private:
-    void setPatience(bool isPatient);
-
-    TcpShared& shared_;
-    bool hasRoom_ = true;
-    bool isPatient_ = false;
-    Time watchedAt_{0};
-};
-
-/// The incoming connection. After a short read it is empty until epoll says otherwise.
-class TcpIn final : public InStream {
-public:
-    Moved readSome(std::span<const iovec> pieces) override;
-    void refill() { isEmpty_ = false; }
-    bool isEmpty() const { return isEmpty_; }
-
-    TcpSocket socket;
-
-private:
-    bool isEmpty_ = true;
-};
-
-/// One peer over TCP: a connection made here for what goes out, one made there for what comes in.
+/// One peer over TCP: connections made here for what goes out, as many made there for what comes
+/// in; one for each pair of cards.
 class TcpLink final : public Carrier {
 public:
-    TcpLink(TcpShared& shared, const ProcessId& peer, const TcpAddress& address,
+    /// `ways`: one address of the peer for each of our cards that is used towards it, in their order.
+    TcpLink(TcpShared& shared, const ProcessId& peer, std::vector<TcpAddress> ways,
             std::uint32_t peerPid);
     ~TcpLink() override;
 
@@ -85,7 +28,8 @@ public:
     int progress(Time now);
     bool hasWork() const;
     bool isExpecting() const { return !endpoint_.isGone() && endpoint_.isExpecting(); }
-    bool isStuck() const { return out_.socket.fd.isOpen() && !out_.hasRoom(); }
+    /// How soon progress() must run again; Time::max(): when something arrives.
+    Time lookWithin() const { return out_.lookWithin(); }
     bool isHolding() const { return isBroken_; }
 
     /// False when there is nothing left to push out, or no way to.
@@ -94,27 +38,24 @@ public:
     void leave();
 
 private:
-    void opened(Result<UniqueFd> socket);
-    void outgoingHappened(std::uint32_t events);
+    void opened(std::size_t lane, Result<UniqueFd> socket);
+    void outgoingHappened(std::size_t lane, std::uint32_t events);
     void broke(const Status& why);
     std::size_t write();
     std::size_t read();
-    void watch(TcpSocket& socket, UniqueFd fd);
-    void unwatch(TcpSocket& socket);
     bool isOpen() const { return endpoint_.state() == Endpoint::State::kOpen; }
 
     TcpShared& shared_;
     const ProcessId peer_;
-    const TcpAddress address_;
+    const std::vector<TcpAddress> ways_;
     const std::string name_;
-    TcpOut out_;
-    TcpIn in_;
+    TcpBundleOut out_;
+    TcpBundleIn in_;
     FrameEndpoint endpoint_;
-    bool isBroken_ = false;  // the outgoing connection ended
+    bool isBroken_ = false;  // the last outgoing connection ended
     Time brokenSince_{0};    // zero: not looked at yet
     Status brokenWhy_;
     bool saidBye_ = false;  // the peer did, on our outgoing connection
-    bool hadIncoming_ = false;
 };
 
 }  // namespace isthmus

@@ -56,8 +56,10 @@ public:
 
     Bytes address() const override {
         ByteWriter writer;
-        writer.put(std::string_view(options_.cards.front().address));
-        writer.put(door_->port()).put(static_cast<std::uint32_t>(::getpid())).put(key_.span());
+        writer.put(static_cast<std::uint8_t>(options_.cards.size()));
+        for (std::size_t card = 0; card < options_.cards.size(); ++card)
+            writer.put(std::string_view(options_.cards[card].address)).put(door_->port(card));
+        writer.put(static_cast<std::uint32_t>(::getpid())).put(key_.span());
         return writer.take();
     }
 
@@ -65,19 +67,25 @@ public:
         auto found = links_.find(peer);
         if (found == links_.end()) {
             ByteReader reader(address);
-            const std::string host = reader.getText();
-            const auto port = reader.get<std::uint16_t>();
+            std::vector<TcpAddress> ways(reader.get<std::uint8_t>());
+            for (std::size_t card = 0; card < ways.size(); ++card) {
+                ways[card].host = reader.getText();
+                ways[card].port = reader.get<std::uint16_t>();
+                ways[card].card = card;
+            }
             const auto pid = reader.get<std::uint32_t>();
             const auto key = JobKey::fromBytes(reader.getBytes());
-            if (!reader.ok() || !key) return Status::mismatch("tcp: an address that is none");
-            found = links_
-                        .emplace(peer, std::make_unique<TcpLink>(shared_, peer,
-                                                                 TcpAddress{host, port, *key}, pid))
-                        .first;
-            if (const auto early = early_.find(peer); early != early_.end()) {
+            if (!reader.ok() || !key || ways.empty())
+                return Status::mismatch("tcp: an address that is none");
+            ways.resize(std::min(ways.size(), options_.cards.size()));
+            for (TcpAddress& way : ways) way.key = *key;
+            found =
+                links_.emplace(peer, std::make_unique<TcpLink>(shared_, peer, std::move(ways), pid))
+                    .first;
+            const auto [first, last] = early_.equal_range(peer);
+            for (auto early = first; early != last; ++early)
                 found->second->takeIncoming(std::move(early->second));
-                early_.erase(early);
-            }
+            early_.erase(first, last);
         }
         return static_cast<Endpoint*>(&found->second->endpoint());
     }
@@ -106,9 +114,9 @@ public:
             if (link->isHolding()) return lastNow_ + milliseconds(1);
         }
         if (door_->hasStrangers()) return lastNow_ + kStrangersLook;
-        const bool isStuck = std::any_of(links_.begin(), links_.end(),
-                                         [](const auto& each) { return each.second->isStuck(); });
-        return isStuck ? lastNow_ + TcpOut::windowLook(options_) : Time::max();
+        Time within = Time::max();
+        for (const auto& [peer, link] : links_) within = std::min(within, link->lookWithin());
+        return within == Time::max() ? within : lastNow_ + within;
     }
 
     void close(Time deadline) override {
@@ -177,7 +185,7 @@ private:
     TcpShared shared_;
     JobKey key_;  // of our door; who knows our address may come in
     std::unique_ptr<TcpDoor> door_;
-    std::map<ProcessId, UniqueFd> early_;
+    std::multimap<ProcessId, UniqueFd> early_;
     std::map<ProcessId, std::unique_ptr<TcpLink>> links_;
     Time lastNow_{1};
     Time doorLookedAt_{0};

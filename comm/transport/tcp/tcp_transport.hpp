@@ -15,12 +15,14 @@
 
 namespace isthmus {
 
+inline constexpr std::size_t kMostTcpCards = 8;
+
 struct TcpOptions {
     struct Card {
         std::string interfaceName;  ///< for messages and link-local IPv6
         std::string address;        ///< numeric IPv4 or IPv6; the only one that is listened on
     };
-    std::vector<Card> cards;  ///< exactly one for now
+    std::vector<Card> cards;  ///< 1 to kMostTcpCards; peers meet over the first with the first ...
     PortRange ports;
     std::string congestion = "cubic";  ///< "system": leave the system's
     std::chrono::milliseconds userTimeout{10'000};
@@ -34,8 +36,9 @@ struct TcpOptions {
     static TcpOptions fromOptions(const Options& options);
 };
 
-/// Listens on the card's address. Fails with kConfiguration when it cannot: names address, port
-/// and, where readable, the process that holds it.
+/// Listens on the cards' addresses. Fails with kConfiguration when it cannot: names address, port
+/// and, where readable, the process that holds it. Two processes use as many cards towards each
+/// other as both have, in their order; a card that is lost is done without.
 ///
 /// Each process connects to its peer for what it sends, so two connections serve a pair and nobody
 /// has to decide whose attempt wins. Nothing else than isthmus processes with `key` gets in.

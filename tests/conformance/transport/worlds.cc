@@ -28,10 +28,10 @@ private:
 
 class TcpWorld final : public WallWorld {
 public:
-    explicit TcpWorld(int members) {
+    TcpWorld(int members, std::vector<TcpOptions::Card> cards) {
         const JobKey key = JobKey::derivedFrom("conformance");
         TcpOptions options;
-        options.cards = {{"lo", "127.0.0.1"}};
+        options.cards = std::move(cards);
         for (int position = 0; position < members; ++position) {
             auto member = std::make_unique<Member>();
             member->id = idOf(position);
@@ -96,13 +96,18 @@ std::unique_ptr<TransportWorld> makeWorld(const std::string& kind, int members) 
     if (kind == "inproc") return std::make_unique<InprocWorld>(members);
     if (kind == "shm") return std::make_unique<ShmWorld>(members);
     if (kind == "sim") return std::make_unique<SimWorld>(members);
-    if (kind == "tcp") return std::make_unique<TcpWorld>(members);
+    const TcpOptions::Card first{"lo", "127.0.0.1"};
+    const TcpOptions::Card second{"lo", "127.0.0.2"};
+    const TcpOptions::Card third{"lo", "127.0.0.3"};
+    if (kind == "tcp") return std::make_unique<TcpWorld>(members, std::vector{first});
+    if (kind == "tcpOverThree")
+        return std::make_unique<TcpWorld>(members, std::vector{first, second, third});
     return makeRmaWorld(kind, members);
 }
 
 namespace {
 std::vector<std::string> kindsWith(const std::vector<std::string>& devices) {
-    std::vector<std::string> kinds = {"inproc", "shm", "sim", "tcp"};
+    std::vector<std::string> kinds = {"inproc", "shm", "sim", "tcp", "tcpOverThree"};
     kinds.insert(kinds.end(), devices.begin(), devices.end());
     return kinds;
 }

@@ -24,9 +24,9 @@ TEST(PlaceRanks, CountsLocalRanksPerNodeWhateverTheOrder) {
 }
 
 TEST(Variables, SayTheSameInOurWordsAndInTorchruns) {
-    const MeetingPlace meeting{"10.77.0.254:4000", "10.77.0.1", 29500, 9, "abc"};
+    const MeetingPlace meeting{"10.77.0.254:4000", "10.77.0.1", 29500, 9, "abc", 1};
     std::map<std::string, std::string> found;
-    for (const auto& [name, value] : variablesOf({3, 4, 1, 2, 1, 2}, meeting, true))
+    for (const auto& [name, value] : variablesOf({3, 4, 1, 2, 1, 2}, meeting))
         found[name] = value;
     EXPECT_EQ(found["ISTHMUS_RANK"], "3");
     EXPECT_EQ(found["RANK"], "3");
@@ -41,6 +41,16 @@ TEST(Variables, SayTheSameInOurWordsAndInTorchruns) {
     EXPECT_EQ(found["MASTER_PORT"], "29500");
     EXPECT_EQ(found["ISTHMUS_JOB_KEY_FD"], "9");
     EXPECT_EQ(found["GLOO_SOCKET_IFNAME"], "eth0");
+    EXPECT_EQ(found.count("ISTHMUS_INTERFACE"), 0U);
+}
+
+TEST(Variables, NameAllCardsOfANode) {
+    MeetingPlace meeting;
+    meeting.cards = 3;
+    for (const auto& [name, value] : variablesOf({}, meeting)) {
+        if (name == "ISTHMUS_INTERFACE") EXPECT_EQ(value, "eth0,eth1,eth2");
+        if (name == "NCCL_SOCKET_IFNAME") EXPECT_EQ(value, "eth0");
+    }
 }
 
 TEST(Variables, TellRanksTheirRacks) {
@@ -48,7 +58,7 @@ TEST(Variables, TellRanksTheirRacks) {
         const auto spec = NodeSpec::parse(nodes);
         EXPECT_TRUE(spec.ok());
         const auto places = placeRanks(*spec, NodeSpec::Order::kBlock);
-        for (const auto& [name, value] : variablesOf(places[rank], {}, false)) {
+        for (const auto& [name, value] : variablesOf(places[rank], {})) {
             if (name == "ISTHMUS_RACK") return value;
         }
         return std::string("none");

@@ -5,6 +5,20 @@
 namespace isthmus::cluster {
 namespace {
 
+TEST(CardRates, AreRatesWithPlusesBetweenThem) {
+    const auto two = CardRates::parse("4gbit+1gbit");
+    ASSERT_TRUE(two.ok());
+    EXPECT_EQ(two->cards.size(), 2U);
+    EXPECT_EQ(two->bitsPerSecond(), 5'000'000'000U);
+    EXPECT_EQ(two->text(), "4gbit+1gbit");
+    EXPECT_EQ(CardRates::parse("1gbit+none")->bitsPerSecond(), 0U);
+    EXPECT_TRUE(CardRates::parse("1gbit+cut")->cards[1].isCut);
+    EXPECT_EQ(CardRates::parse("1gbit+cut")->bitsPerSecond(), 1'000'000'000U);
+    for (const char* wrong : {"", "+", "1gbit+", "+1gbit", "1gbit,1gbit", "1gbit++1gbit",
+                              "none+none+none+none+none+none+none+none+none"})
+        EXPECT_FALSE(CardRates::parse(wrong).ok()) << wrong;
+}
+
 TEST(Rate, ReadsDecimalUnitsAndNone) {
     EXPECT_EQ(Rate::parse("1gbit")->bitsPerSecond, 1'000'000'000U);
     EXPECT_EQ(Rate::parse("2.5gbit")->bitsPerSecond, 2'500'000'000U);

@@ -1,0 +1,126 @@
+#include "comm/transport/tcp/tcp_stream.hpp"
+
+// The kernel's, for tcpi_bytes_acked; netinet/tcp.h has an older tcp_info and does not go with it.
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace isthmus {
+
+namespace {
+
+msghdr messageOf(std::span<const iovec> pieces) {
+    msghdr message{};
+    message.msg_iov = const_cast<iovec*>(pieces.data());
+    message.msg_iovlen = pieces.size();
+    return message;
+}
+
+std::size_t totalOf(std::span<const iovec> pieces) {
+    std::size_t total = 0;
+    for (const iovec& piece : pieces) total += piece.iov_len;
+    return total;
+}
+
+bool isPassing(int error) {
+    return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
+}
+
+}  // namespace
+
+void TcpSocket::watch(TcpShared& shared, UniqueFd opened) {
+    fd = std::move(opened);
+    epoll_event event{};
+    event.events = EPOLLIN | EPOLLRDHUP;
+    event.data.ptr = this;
+    ::epoll_ctl(shared.epoll, EPOLL_CTL_ADD, fd.get(), &event);
+    shared.sleepSet.add(fd.get());
+}
+
+void TcpSocket::unwatch(TcpShared& shared) {
+    if (!fd.isOpen()) return;
+    ::epoll_ctl(shared.epoll, EPOLL_CTL_DEL, fd.get(), nullptr);
+    shared.sleepSet.remove(fd.get());
+    fd.reset();
+}
+
+Moved TcpOut::writeSome(std::span<const iovec> pieces) {
+    Moved moved;
+    if (!hasRoom_) return moved;
+    const msghdr message = messageOf(pieces);
+    const ssize_t sent = ::sendmsg(socket.fd.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0 && !isPassing(errno)) {
+        moved.failure = Status::peerLost(std::strerror(errno));
+        return moved;
+    }
+    if (sent > 0) moved.bytes = static_cast<std::size_t>(sent);
+    if (moved.bytes < totalOf(pieces)) setRoom(false);
+    return moved;
+}
+
+void TcpOut::setRoom(bool hasRoom) {
+    if (hasRoom == hasRoom_) return;
+    hasRoom_ = hasRoom;
+    watchedAt_ = Time::zero();
+    if (hasRoom && isPatient_) setPatience(false);
+    epoll_event event{};
+    event.events = EPOLLIN | EPOLLRDHUP | (hasRoom ? 0U : static_cast<std::uint32_t>(EPOLLOUT));
+    event.data.ptr = &socket;
+    ::epoll_ctl(shared_.epoll, EPOLL_CTL_MOD, socket.fd.get(), &event);
+    shared_.sleepSet.wantWrite(socket.fd.get(), !hasRoom);
+}
+
+// The kernel ends a connection whose window stays closed for the limit although the peer's system
+// answers (tcp(7), TCP_USER_TIMEOUT); with 0 it asks on for as long as there are answers.
+void TcpOut::setPatience(bool isPatient) {
+    isPatient_ = isPatient;
+    const int limit = isPatient ? 0 : static_cast<int>(shared_.options.userTimeout.count());
+    ::setsockopt(socket.fd.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit);
+}
+
+void TcpOut::watchWindow(Time now) {
+    if (hasRoom_ || isPatient_ || !socket.fd.isOpen()) return;
+    if (watchedAt_ == Time::zero()) watchedAt_ = now;
+    if (now - watchedAt_ < windowLook(shared_.options)) return;
+    watchedAt_ = now;
+    if (progress().unacknowledged == 0) setPatience(true);
+}
+
+TcpOut::Progress TcpOut::progress() const {
+    tcp_info info{};
+    socklen_t bytes = sizeof info;
+    if (::getsockopt(socket.fd.get(), IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0) return {1, 0};
+    return {info.tcpi_unacked, info.tcpi_bytes_acked};
+}
+
+Moved TcpIn::readSome(std::span<const iovec> pieces) {
+    Moved moved;
+    if (isEmpty_) return moved;
+    msghdr message = messageOf(pieces);
+    const ssize_t got = ::recvmsg(socket.fd.get(), &message, MSG_DONTWAIT);
+    if (got < 0) {
+        isEmpty_ = true;
+        if (!isPassing(errno)) moved.failure = Status::peerLost(std::strerror(errno));
+        return moved;
+    }
+    moved.bytes = static_cast<std::size_t>(got);
+    moved.isEnd = got == 0;
+    isEmpty_ = moved.bytes < totalOf(pieces);
+    return moved;
+}
+
+void TcpIn::pause(bool isPaused) {
+    if (isPaused == isPaused_ || !socket.fd.isOpen()) return;
+    isPaused_ = isPaused;
+    epoll_event event{};
+    event.events = isPaused ? 0U : static_cast<std::uint32_t>(EPOLLIN | EPOLLRDHUP);
+    event.data.ptr = &socket;
+    ::epoll_ctl(shared_.epoll, EPOLL_CTL_MOD, socket.fd.get(), &event);
+    isPaused ? shared_.sleepSet.remove(socket.fd.get()) : shared_.sleepSet.add(socket.fd.get());
+}
+
+}  // namespace isthmus

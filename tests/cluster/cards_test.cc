@@ -1,0 +1,82 @@
+// Nodes with several cards: together they carry what each of them does, equal or not; and a cable
+// that is cut amid a call costs its rate and nothing else.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cluster/program.hpp"
+
+namespace isthmus::test {
+namespace {
+
+using nlohmann::json;
+using std::chrono::milliseconds;
+using testing::HasSubstr;
+
+constexpr std::uint64_t kBytes = 16U << 20;
+
+/// An all-reduce of two nodes with a rank each: the whole operand leaves each of them.
+double seconds(const std::string& rate) {
+    const Ended ended =
+        isthmus({"bench", "all_reduce", "--nodes", "2x1", "--rate", rate, "-b",
+                 std::to_string(kBytes), "-n", "8", "-w", "2", "--format", "json"});
+    EXPECT_EQ(ended.exitCode, 0) << ended.error;
+    const json told = json::parse(ended.output);
+    const json& result = told["results"][0]["out_of_place"];
+    EXPECT_EQ(result["nwrong"], 0) << ended.output;
+    return result["time"].get<double>() * 1e-6;
+}
+
+bool canMakeNodes() {
+    static const Ended tried = isthmus({"run", "--nodes", "1x1", "--", "true"});
+    return tried.exitCode == 0;
+}
+
+class Cards : public testing::Test {
+protected:
+    void SetUp() override {
+        if (!canMakeNodes()) GTEST_SKIP() << "no emulated nodes on this machine";
+    }
+    void TearDown() override { isthmus({"cluster", "down", "--name", name_}); }
+
+    const std::string name_ = "cards-" + std::to_string(::getpid());
+};
+
+TEST_F(Cards, OfOneNodeCarryWhatTheyCanTogether) {
+    const double bits = 8.0 * kBytes;
+    // A test machine with other work still reaches nine tenths of such slow lines.
+    EXPECT_NEAR(bits / seconds("500mbit+500mbit") / 1e9, 1.0, 0.12);
+    EXPECT_NEAR(bits / seconds("800mbit+200mbit") / 1e9, 1.0, 0.15);
+    EXPECT_NEAR(bits / seconds("300mbit+300mbit+300mbit+300mbit") / 1e9, 1.2, 0.15);
+}
+
+TEST_F(Cards, ThatOthersLackAreNotUsed) {
+    const Ended up = isthmus({"cluster", "up", "2", "--rate", "400mbit+400mbit", "--name", name_});
+    ASSERT_EQ(up.exitCode, 0) << up.error;
+    const Ended ended = isthmus({"run", "--on", name_, "--nodes", "2x1", "--", "sh", "-c",
+                                 "if [ $RANK = 1 ]; then export ISTHMUS_INTERFACE=eth0; fi; exec " +
+                                     isthmusProgram() + " bench all_reduce -b 4M -n 2 -c 1"});
+    EXPECT_EQ(ended.exitCode, 0) << ended.error;
+    EXPECT_THAT(ended.output, HasSubstr("4194304"));
+}
+
+TEST_F(Cards, ThatAreCutAmidACallAreDoneWithout) {
+    const Ended up = isthmus({"cluster", "up", "2", "--rate", "400mbit+400mbit", "--name", name_});
+    ASSERT_EQ(up.exitCode, 0) << up.error;
+    // 16 MiB take 0.17 s over both, 0.34 s over one: some seconds in all.
+    const Program bench({isthmusProgram(), "run", "--on", name_, "--nodes", "2x1", "--",
+                         isthmusProgram(), "bench", "all_reduce", "-b", std::to_string(kBytes),
+                         "-n", "12", "-w", "2", "-T", "20", "-I", "--format", "json"});
+    ::usleep(1'200'000);
+    const Ended cut =
+        isthmus({"cluster", "rate", "400mbit+cut", "--node", "1", "--name", name_});
+    ASSERT_EQ(cut.exitCode, 0) << cut.error;
+    ASSERT_EQ(const_cast<Program&>(bench).wait(milliseconds(60'000)), 0) << bench.error();
+    EXPECT_THAT(bench.error(), HasSubstr("tcp: the way from eth1 (10.77.1."));
+    EXPECT_THAT(bench.output(), HasSubstr("\"nwrong\": 0")) << bench.output();
+}
+
+}  // namespace
+}  // namespace isthmus::test
