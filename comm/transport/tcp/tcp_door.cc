@@ -181,13 +181,15 @@ Result<std::unique_ptr<TcpDoor>> TcpDoor::open(const TcpOptions& options, const 
 void prepareSocket(int fd, const TcpOptions& options) {
     setOption(fd, IPPROTO_TCP, TCP_NODELAY, 1);
     setOption(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(options.userTimeout.count()));
-    // A silent connection is looked after by the kernel: after the same time, three probes a second
-    // apart (tcp(7)).
-    const auto seconds = std::max<std::int64_t>(options.userTimeout.count() / 1000, 1);
+    // A silent connection is looked after by the kernel, which ends it when nothing has come for
+    // the time above and a probe is unanswered (tcp(7); Linux's tcp_keepalive_timer). So probes
+    // begin long before: on a full line some of them are lost.
+    const auto seconds = static_cast<int>(options.userTimeout.count() / 1000);
+    const int idle = std::max(seconds / 3, 1);
     setOption(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-    setOption(fd, IPPROTO_TCP, TCP_KEEPIDLE, static_cast<int>(seconds));
+    setOption(fd, IPPROTO_TCP, TCP_KEEPIDLE, idle);
     setOption(fd, IPPROTO_TCP, TCP_KEEPINTVL, 1);
-    setOption(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
+    setOption(fd, IPPROTO_TCP, TCP_KEEPCNT, std::max(seconds - idle, 3));
     if (options.congestion == "system") return;
     // Measured on loopback: bbr 29 Gbit/s, cubic 79-94. Not every process may choose (EPERM): then
     // the system's stays.
