@@ -32,8 +32,7 @@ std::optional<isthmusResult_t> tryQuickly(const PlainCall& call, isthmusComm_t c
                                           isthmusRequest_t* request) {
     constexpr std::size_t kMostElements = 4096;  // more never meets once
     if (comm == nullptr || comm->communicator == nullptr || isGrouping()) return std::nullopt;
-    const auto patience =
-        request == nullptr ? std::chrono::milliseconds(0) : patienceOf(options);
+    const auto patience = request == nullptr ? std::chrono::milliseconds(0) : patienceOf(options);
     if (request != nullptr && patience.count() == 0) return std::nullopt;
     const auto timeout = onlyTimeoutOf(options);
     const bool isKnown = static_cast<unsigned>(call.type) < kDataTypes &&

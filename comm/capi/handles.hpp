@@ -45,7 +45,8 @@ inline Status checkSize(const isthmusCallOptions_t* options) {
 std::optional<std::chrono::milliseconds> onlyTimeoutOf(const isthmusCallOptions_t* options);
 /// How long a call with a request waits before it gives one; 0: not at all.
 std::chrono::milliseconds patienceOf(const isthmusCallOptions_t* options);
-/// Of a call of this thread, which is blocking where it must end or has patience, and no group open.
+/// Of a call of this thread, which is blocking where it must end or has patience, and no group
+/// open.
 CallOptions optionsOf(const isthmusCallOptions_t* options, bool mustEnd);
 /// C callers can pass any number as an enumerator: narrowed to one byte first, 256 would pass for
 /// 0.

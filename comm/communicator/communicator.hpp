@@ -31,9 +31,9 @@ struct CallOptions {
     int priority = 0;
     std::string name;
     std::string algorithm;
-    bool isDeterministic = false;  ///< or ISTHMUS_DETERMINISTIC
-    bool roundsOnce = false;       ///< or ISTHMUS_ONE_ROUNDING
-    bool isBlocking = false;               ///< waits for its end before it returns
+    bool isDeterministic = false;           ///< or ISTHMUS_DETERMINISTIC
+    bool roundsOnce = false;                ///< or ISTHMUS_ONE_ROUNDING
+    bool isBlocking = false;                ///< waits for its end before it returns
     std::chrono::milliseconds patience{0};  ///< of a blocking one: returns after that, while the
                                             ///< call goes on. 0: at its end only
     bool mustEnd() const { return isBlocking && patience.count() == 0; }

@@ -16,7 +16,7 @@ namespace isthmus {
 namespace {
 
 // Of the blobs below. Ranks of other versions are told apart before anything else is read.
-constexpr std::uint32_t kFormationVersion = 3;
+constexpr std::uint32_t kFormationVersion = 4;
 
 // How long proving co-location may take before TCP is used instead; a peer that is alive answers in
 // microseconds.
@@ -30,6 +30,7 @@ struct Card {  // a rank's calling card
     Bytes inside;
     Bytes between;
     std::uint64_t lineBitsPerSecond = 0;  ///< 0: not known
+    std::uint8_t cards = 1;
     bool onlySums = false;
     RackWord rack;
 };
@@ -61,7 +62,8 @@ Bytes pack(const Card& card) {
         .put(card.process.low)
         .put(card.communicator);
     writer.put(std::string_view(card.place)).put(std::string_view(card.options));
-    writer.put(card.lineBitsPerSecond).put(static_cast<std::uint8_t>(card.onlySums ? 1 : 0));
+    writer.put(card.lineBitsPerSecond).put(card.cards);
+    writer.put(static_cast<std::uint8_t>(card.onlySums ? 1 : 0));
     writer.put(std::string_view(card.rack.name)).put(card.rack.bitsPerSecond);
     writer.put(std::span<const std::byte>(card.inside))
         .put(std::span<const std::byte>(card.between));
@@ -82,6 +84,7 @@ Result<Card> unpack(const Bytes& bytes, Rank rank) {
     card.place = reader.getText();
     card.options = reader.getText();
     card.lineBitsPerSecond = reader.get<std::uint64_t>();
+    card.cards = reader.get<std::uint8_t>();
     card.onlySums = reader.get<std::uint8_t>() != 0;
     card.rack = {reader.getText(), reader.get<std::uint64_t>(), card.lineBitsPerSecond};
     const auto inside = reader.getBytes();
@@ -200,6 +203,13 @@ std::vector<Rank> summingOf(const std::vector<Card>& cards) {
     return summing.size() < cards.size() ? summing : std::vector<Rank>{};
 }
 
+int fewestCards(const std::vector<Card>& cards) {
+    return std::min_element(
+               cards.begin(), cards.end(),
+               [](const Card& left, const Card& right) { return left.cards < right.cards; })
+        ->cards;
+}
+
 std::vector<int> sharesOf(const Layout& layout, const std::vector<Card>& cards) {
     std::vector<double> rates;
     for (const auto& node : layout.nodes) {
@@ -299,6 +309,7 @@ Result<MembershipConfig> formMembership(Runtime& runtime, Exchanger& exchanger, 
     mine.onlySums = runtime.onlySums();
     mine.rack = runtime.rack();
     mine.lineBitsPerSecond = static_cast<std::uint64_t>(runtime.lineBitsPerSecond());
+    mine.cards = static_cast<std::uint8_t>(runtime.cards());
     runtime.engine().withToken([&] {
         if (Transport* inside = runtime.insideNode()) mine.inside = inside->address();
         if (Transport* between = runtime.betweenNodes()) mine.between = between->address();
@@ -320,6 +331,7 @@ Result<MembershipConfig> formMembership(Runtime& runtime, Exchanger& exchanger, 
     MembershipConfig config;
     config.id = cards->front().communicator;
     config.me = me;
+    config.cards = fewestCards(*cards);
     config.inlineBytes =
         static_cast<std::size_t>(runtime.selectorOptions().inlineBytes) + kInlineSlack * ranks;
     config.inlineBytes = (config.inlineBytes + 127) / 128 * 128;

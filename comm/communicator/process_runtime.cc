@@ -77,9 +77,8 @@ double toldBy(const std::vector<NetDevice>& devices, const std::vector<Interface
     double bits = 0;
     for (const InterfaceChoice& card : cards) {
         const auto device =
-            std::find_if(devices.begin(), devices.end(), [&](const NetDevice& candidate) {
-                return candidate.name == card.device;
-            });
+            std::find_if(devices.begin(), devices.end(),
+                         [&](const NetDevice& candidate) { return candidate.name == card.device; });
         if (device == devices.end() || !device->bitsPerSecond.isKnown()) return 0;
         bits += static_cast<double>(device->bitsPerSecond.value);
     }
@@ -119,6 +118,7 @@ Result<TcpOptions> chooseCard(Runtime& runtime, const std::string& towards) {
         lineRateOf(runtime.options().text("ISTHMUS_LINE_RATE"), toldBy(*devices, *chosen));
     if (!rate.ok()) return rate.status();
     runtime.setLineBitsPerSecond(*rate);
+    runtime.setCards(static_cast<int>(chosen->size()));
     const auto ports = parsePortRange(runtime.options().text("ISTHMUS_PORT_RANGE"));
     if (!ports.ok()) return ports.status();
     if (const auto environment = readLaunchEnvironment(launchFacts()); environment.ok())

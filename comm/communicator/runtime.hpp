@@ -73,6 +73,9 @@ public:
     const RackWord& rack() const { return rack_; }
     void setRack(RackWord rack) { rack_ = std::move(rack); }
     void setLineBitsPerSecond(double bits) { lineBitsPerSecond_ = bits; }
+    /// How many of the node's cards this process uses at once.
+    int cards() const { return cards_; }
+    void setCards(int cards) { cards_ = cards; }
 
 private:
     Runtime(Options options, std::unique_ptr<Arena> arena)
@@ -85,6 +88,7 @@ private:
     Transport* insideNode_ = nullptr;
     Transport* betweenNodes_ = nullptr;
     double lineBitsPerSecond_ = 0;
+    int cards_ = 1;
     bool onlySums_ = false;
     RackWord rack_;
 };

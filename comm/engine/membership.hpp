@@ -54,6 +54,7 @@ struct MembershipConfig {
     std::vector<int> globalRanks;  ///< of each rank, for messages
     Layout layout;
     std::vector<Member> members;
+    int cards = 1;                ///< that every process uses at once
     void* block = nullptr;        ///< memory of my ControlBlock, to be freed at the end
     std::size_t inlineBytes = 0;  ///< of each lane
 };

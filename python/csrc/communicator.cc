@@ -63,8 +63,7 @@ std::shared_ptr<Pending> Communicator::start(const Wishes& wishes, std::vector<A
     auto pending = std::make_shared<Pending>(std::move(arrays));
     // A request that is on its way must be waited for by whoever closes.
     use([&](isthmusComm_t comm) {
-        const isthmusResult_t result =
-            begin(comm, &options, pending->request(), pending->source());
+        const isthmusResult_t result = begin(comm, &options, pending->request(), pending->source());
         const bool isRefused = result == isthmusInvalidArgument;
         if (options.wait_ms == 0 || *pending->request() != nullptr || isRefused) return result;
         pending->ended(result);

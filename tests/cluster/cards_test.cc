@@ -19,9 +19,8 @@ constexpr std::uint64_t kBytes = 16U << 20;
 
 /// An all-reduce of two nodes with a rank each: the whole operand leaves each of them.
 double seconds(const std::string& rate) {
-    const Ended ended =
-        isthmus({"bench", "all_reduce", "--nodes", "2x1", "--rate", rate, "-b",
-                 std::to_string(kBytes), "-n", "8", "-w", "2", "--format", "json"});
+    const Ended ended = isthmus({"bench", "all_reduce", "--nodes", "2x1", "--rate", rate, "-b",
+                                 std::to_string(kBytes), "-n", "8", "-w", "2", "--format", "json"});
     EXPECT_EQ(ended.exitCode, 0) << ended.error;
     const json told = json::parse(ended.output);
     const json& result = told["results"][0]["out_of_place"];
@@ -66,12 +65,29 @@ TEST_F(Cards, ThatAreCutAmidACallAreDoneWithout) {
     const Ended up = isthmus({"cluster", "up", "2", "--rate", "400mbit+400mbit", "--name", name_});
     ASSERT_EQ(up.exitCode, 0) << up.error;
     // 16 MiB take 0.17 s over both, 0.34 s over one: some seconds in all.
-    const Program bench({isthmusProgram(), "run", "--on", name_, "--nodes", "2x1", "--",
-                         isthmusProgram(), "bench", "all_reduce", "-b", std::to_string(kBytes),
-                         "-n", "12", "-w", "2", "-T", "20", "-I", "--format", "json"});
+    const Program bench({isthmusProgram(),
+                         "run",
+                         "--on",
+                         name_,
+                         "--nodes",
+                         "2x1",
+                         "--",
+                         isthmusProgram(),
+                         "bench",
+                         "all_reduce",
+                         "-b",
+                         std::to_string(kBytes),
+                         "-n",
+                         "12",
+                         "-w",
+                         "2",
+                         "-T",
+                         "20",
+                         "-I",
+                         "--format",
+                         "json"});
     ::usleep(1'200'000);
-    const Ended cut =
-        isthmus({"cluster", "rate", "400mbit+cut", "--node", "1", "--name", name_});
+    const Ended cut = isthmus({"cluster", "rate", "400mbit+cut", "--node", "1", "--name", name_});
     ASSERT_EQ(cut.exitCode, 0) << cut.error;
     ASSERT_EQ(const_cast<Program&>(bench).wait(milliseconds(60'000)), 0) << bench.error();
     EXPECT_THAT(bench.error(), HasSubstr("tcp: the way from eth1 (10.77.1."));

@@ -182,9 +182,10 @@ void addRankOptions(CLI::App& sub, BenchOptions& options) {
         ->check(CLI::Range(1, 4096));
     sub.add_option("--nodes", options.nodes, "start ranks in emulated nodes: 2x2, 3+2+1");
     sub.add_option("--order", options.order, "rank order over nodes: block, round-robin");
-    sub.add_option("--rate", options.rate,
-                   "line of one node, 5gbit, or of its cards, 4gbit+1gbit: shaped so with --nodes; for "
-                   "the bound's time");
+    sub.add_option(
+        "--rate", options.rate,
+        "line of one node, 5gbit, or of its cards, 4gbit+1gbit: shaped so with --nodes; for "
+        "the bound's time");
 }
 
 Result<BenchTask> benchTask(const BenchOptions& options) {

@@ -234,7 +234,9 @@ void addCluster(CLI::App& app, Action& chosen, const CommandLine& line) {
     CLI::App* sub =
         add("up", "make nodes, each with its own network, host name, processes and memory");
     sub->add_option("nodes,--nodes", asked->nodes, "2, 2x2 or 3+2+1")->required();
-    sub->add_option("--rate", asked->rate, "of each node's card, both ways: 1gbit, 500mbit, none; 4gbit+1gbit: of two cards")
+    sub->add_option(
+           "--rate", asked->rate,
+           "of each node's card, both ways: 1gbit, 500mbit, none; 4gbit+1gbit: of two cards")
         ->capture_default_str();
     sub->add_option("--mtu", asked->mtu, "bytes a packet carries")->capture_default_str();
     sub->add_option("--shm", asked->sharedMemory,
@@ -243,7 +245,8 @@ void addCluster(CLI::App& app, Action& chosen, const CommandLine& line) {
     sub->callback([asked, &chosen] { chosen = over("cluster up", asked, up); });
 
     sub = add("rate", "change the rate of the cards, in use or not");
-    sub->add_option("rate", asked->rate, "1gbit, 500mbit, none, cut; 4gbit+cut: of two cards")->required();
+    sub->add_option("rate", asked->rate, "1gbit, 500mbit, none, cut; 4gbit+cut: of two cards")
+        ->required();
     sub->add_option("--node", asked->node, "of one node only");
     sub->callback([asked, &chosen] { chosen = over("cluster rate", asked, rate); });
 

@@ -53,7 +53,8 @@ Variables variablesOf(const RankPlace& place, const MeetingPlace& meeting) {
     }
     if (meeting.cards > 1 && !environmentVariable("ISTHMUS_INTERFACE")) {
         std::string devices = cluster::deviceOfCard(0);
-        for (int card = 1; card < meeting.cards; ++card) devices += "," + cluster::deviceOfCard(card);
+        for (int card = 1; card < meeting.cards; ++card)
+            devices += "," + cluster::deviceOfCard(card);
         variables.emplace_back("ISTHMUS_INTERFACE", devices);
     }
     // As torchrun does: several ranks with a thread a core each would fight for the cores.

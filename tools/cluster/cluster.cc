@@ -190,9 +190,9 @@ Status changeRates(StateStore& store, ClusterState& state, const CardRates& rate
         NodeState& changed = state.nodes[static_cast<std::size_t>(each)];
         const std::size_t cards = changed.rates.cards.size();
         if (rates.cards.size() != 1 && rates.cards.size() != cards) {
-            return Status::invalidArgument(
-                fmt::format("{} has {} cards, \"{}\" is of {}", hostNameOfNode(each), cards,
-                            rates.text(), rates.cards.size()));
+            return Status::invalidArgument(fmt::format("{} has {} cards, \"{}\" is of {}",
+                                                       hostNameOfNode(each), cards, rates.text(),
+                                                       rates.cards.size()));
         }
         std::string queues;
         for (std::size_t at = 0; at < cards; ++at) {

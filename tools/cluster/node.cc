@@ -146,7 +146,8 @@ private:
             const Rate& rate = plan_.rates.cards[static_cast<std::size_t>(card)];
             const std::string device = deviceOfCard(card);
             links += fmt::format(
-                "link set {0} mtu {1} up\naddr add {2}/{3} dev {0}\naddr add {4}/{5} dev {0} nodad\n",
+                "link set {0} mtu {1} up\naddr add {2}/{3} dev {0}\naddr add {4}/{5} dev {0} "
+                "nodad\n",
                 device, plan_.mtu, addressOfNode(plan_.node, card), kPrefixBits,
                 address6OfNode(plan_.node, card), kPrefixBits6);
             if (rate.isLimited())

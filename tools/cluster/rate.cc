@@ -31,9 +31,10 @@ Result<Rate> Rate::parse(std::string_view text) {
     const auto bits = bitsPerSecondOf(text);
     if (bits && *bits >= kMinBitsPerSecond && *bits <= kMaxBitsPerSecond)
         return Rate{static_cast<std::uint64_t>(*bits), false};
-    return Status::invalidArgument(fmt::format(
-        "rate \"{}\" is neither a number with gbit, mbit or kbit (8kbit to 400gbit) nor none nor cut",
-        text));
+    return Status::invalidArgument(
+        fmt::format("rate \"{}\" is neither a number with gbit, mbit or kbit (8kbit to 400gbit) "
+                    "nor none nor cut",
+                    text));
 }
 
 std::string Rate::text() const {
@@ -57,8 +58,8 @@ Result<CardRates> CardRates::parse(std::string_view text) {
         begin = end + 1;
     }
     if (rates.cards.size() > kMaxCards) {
-        return Status::invalidArgument(
-            fmt::format("\"{}\" is {} cards; a node can have {}", text, rates.cards.size(), kMaxCards));
+        return Status::invalidArgument(fmt::format("\"{}\" is {} cards; a node can have {}", text,
+                                                   rates.cards.size(), kMaxCards));
     }
     return rates;
 }

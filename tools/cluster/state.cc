@@ -29,8 +29,7 @@ ProcessIdentity processFrom(const json& value) {
 json toJson(const ClusterState& state) {
     json nodes = json::array();
     for (const NodeState& node : state.nodes) {
-        nodes.push_back(
-            {{"init", toJson(node.init)}, {"rates", node.rates.text()}});
+        nodes.push_back({{"init", toJson(node.init)}, {"rates", node.rates.text()}});
     }
     return {{"name", state.name},     {"shape", state.shape}, {"keeper", toJson(state.keeper)},
             {"ready", state.isReady}, {"mtu", state.mtu},     {"nodes", nodes},

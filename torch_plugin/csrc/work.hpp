@@ -64,7 +64,8 @@ private:
     void failLoad(const char* why);
     /// Hands the call to the library; unless it runs, somebody has to complete().
     Begun begin();
-    /// With `patience` (milliseconds) it first waits that long: no request is left of a call that ended.
+    /// With `patience` (milliseconds) it first waits that long: no request is left of a call that
+    /// ended.
     Outcome start(isthmusRequest_t* request, std::int64_t patience = 0);
     /// Leaves a call that runs to whoever waits for it, or else to the executor.
     Begun keep(isthmusRequest_t request);

@@ -2,14 +2,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "comm/transport/tcp/tcp_bundle.hpp"
 
 namespace isthmus {
 
 TcpBundleIn::TcpBundleIn(TcpShared& shared, TcpLink& link, std::size_t lanes) : shared_(shared) {
-    for (std::size_t at = 0; at < lanes; ++at)
-        lanes_.push_back(std::make_unique<Lane>(shared, link, at));
+    for (std::size_t at = 0; at < lanes; ++at) lanes_.push_back(std::make_unique<Lane>(link, at));
 }
 
 bool TcpBundleIn::take(UniqueFd socket) {
@@ -20,38 +20,31 @@ bool TcpBundleIn::take(UniqueFd socket) {
     return true;
 }
 
-bool TcpBundleIn::isOpen() const {
-    return std::any_of(lanes_.begin(), lanes_.end(),
-                       [](const auto& lane) { return lane->in.socket.fd.isOpen(); });
-}
-
-/// Something would happen: a later chunk waits for those before it.
-bool TcpBundleIn::canRead(const Lane& lane) const {
-    if (!lane.in.socket.fd.isOpen() || lane.hasEnded || lane.in.isEmpty()) return false;
-    return !lane.hasChunk() || lane.chunk.sequence <= next_;
+bool TcpBundleIn::canRead(const Lane& lane) {
+    return lane.in.socket.fd.isOpen() && !lane.hasEnded && !lane.in.isEmpty();
 }
 
 bool TcpBundleIn::isEmpty() const {
+    if (early_.contains(next_)) return false;
     return std::none_of(lanes_.begin(), lanes_.end(),
-                        [this](const auto& lane) { return canRead(*lane); });
+                        [](const auto& lane) { return canRead(*lane); });
 }
 
 Moved TcpBundleIn::readSome(std::span<const iovec> pieces) {
     if (!isBundle()) return lanes_[0]->in.readSome(pieces);
+    if (early_.contains(next_)) return handEarly(pieces);
     for (const auto& lane : lanes_) {
         while (canRead(*lane)) {
-            if (!lane->hasChunk()) {
-                readHeader(*lane);
-            } else if (isOld(*lane)) {
-                discard(*lane);
-            } else {
-                Moved moved = hand(*lane, pieces);
-                if (moved.bytes > 0) return moved;
-            }
+            const Moved moved = work(*lane, pieces);
+            if (moved.bytes > 0) return moved;
+            if (early_.contains(next_)) return handEarly(pieces);
         }
-        if (!lane->hasEnded && lane->hasChunk() && lane->chunk.sequence > next_)
-            lane->in.pause(!lane->in.isEmpty());
     }
+    return ending();
+}
+
+/// Nothing, as long as one connection is left.
+Moved TcpBundleIn::ending() const {
     Moved ending;
     for (const auto& lane : lanes_) {
         if (lane->in.socket.fd.isOpen() && !lane->hasEnded) return ending;
@@ -63,12 +56,27 @@ Moved TcpBundleIn::readSome(std::span<const iovec> pieces) {
     return ending;
 }
 
+Moved TcpBundleIn::work(Lane& lane, std::span<const iovec> pieces) {
+    const std::uint64_t sequence = lane.chunk.sequence;
+    if (!lane.hasChunk()) {
+        readHeader(lane);
+    } else if (sequence < next_) {  // it came by another way meanwhile
+        discard(lane, lane.left);
+    } else if (sequence > next_ || !lane.early.empty()) {
+        readEarly(lane);
+    } else if (lane.at() < done_) {  // so far it did
+        discard(lane, done_ - lane.at());
+    } else {
+        return hand(lane, pieces);
+    }
+    return {};
+}
+
 /// What a read did beside the bytes.
 std::size_t TcpBundleIn::note(Lane& lane, const Moved& moved) {
     if (moved.isEnd || !moved.failure.ok()) {
         lane.hasEnded = true;
         lane.failure = moved.failure;
-        lane.in.pause(true);  // an end stays readable for ever
     }
     return moved.bytes;
 }
@@ -89,18 +97,23 @@ void TcpBundleIn::begin(Lane& lane) {
     note(lane, {0, false, Status::mismatch("a chunk that is none")});
 }
 
-/// It, or as much of it as was read up to here, came over a connection that was lost.
-bool TcpBundleIn::isOld(const Lane& lane) const {
-    return lane.chunk.sequence < next_ || lane.chunk.bytes - lane.left < done_;
-}
-
-void TcpBundleIn::discard(Lane& lane) {
-    const std::size_t at = lane.chunk.bytes - lane.left;
-    const std::size_t bytes = lane.chunk.sequence < next_ ? lane.left : done_ - at;
+void TcpBundleIn::discard(Lane& lane, std::size_t bytes) {
     waste_.resize(bytes);
     const iovec place{waste_.data(), bytes};
     lane.left -= note(lane, lane.in.readSome({&place, 1}));
-    if (lane.left == 0) lane.headerBytes = 0;
+    if (lane.left > 0) return;
+    lane.headerBytes = 0;
+    lane.early.clear();
+}
+
+/// Not left in the socket: behind it may be what is due, written again after a card was lost.
+void TcpBundleIn::readEarly(Lane& lane) {
+    lane.early.resize(lane.chunk.bytes);
+    const iovec place{lane.early.data() + lane.at(), lane.left};
+    lane.left -= note(lane, lane.in.readSome({&place, 1}));
+    if (lane.left > 0) return;
+    lane.headerBytes = 0;
+    early_.emplace(lane.chunk.sequence, std::exchange(lane.early, {}));
 }
 
 Moved TcpBundleIn::hand(Lane& lane, std::span<const iovec> pieces) {
@@ -113,37 +126,53 @@ Moved TcpBundleIn::hand(Lane& lane, std::span<const iovec> pieces) {
     }
     // With its end comes the next header, if it is there: one system call less.
     TcpChunkHeader following;
-    const bool mayFollow = room == 0;
-    if (mayFollow) pieces_.push_back({&following, kTcpChunkHeaderBytes});
+    if (room == 0) pieces_.push_back({&following, kTcpChunkHeaderBytes});
     const std::size_t got = note(lane, lane.in.readSome(pieces_));
     const std::size_t bytes = std::min(got, lane.left);
     lane.left -= bytes;
-    done_ += bytes;
+    if (lane.left == 0) lane.headerBytes = got - bytes;
+    done(bytes, lane.chunk.bytes);
     if (lane.left == 0) {
-        finish(lane);
         lane.chunk = following;
-        lane.headerBytes = got - bytes;
         if (lane.hasChunk()) begin(lane);
     }
     return {bytes, false, {}};
 }
 
-void TcpBundleIn::finish(Lane& lane) {
-    ++next_;
-    done_ = 0;
-    for (const auto& each : lanes_) {
-        if (!each->hasEnded) each->in.pause(false);
+Moved TcpBundleIn::handEarly(std::span<const iovec> pieces) {
+    const auto first = early_.find(next_);
+    const std::vector<std::byte>& chunk = first->second;
+    Moved moved;
+    for (const iovec& piece : pieces) {
+        const std::size_t bytes = std::min(piece.iov_len, chunk.size() - done_ - moved.bytes);
+        std::memcpy(piece.iov_base, chunk.data() + done_ + moved.bytes, bytes);
+        moved.bytes += bytes;
     }
-    if (++unsaid_ >= kTcpChunksPerWord) sayHave(lane);
+    done(moved.bytes, chunk.size());
+    if (first->first < next_) early_.erase(first);
+    return moved;
 }
 
-void TcpBundleIn::sayHave(Lane& lane) {
+/// So many bytes of the chunk that is due were handed on.
+void TcpBundleIn::done(std::size_t bytes, std::size_t of) {
+    done_ += bytes;
+    if (done_ < of) return;
+    done_ = 0;
+    ++next_;
+    if (++unsaid_ >= kTcpChunksPerWord) sayHave();
+}
+
+void TcpBundleIn::sayHave() {
     std::array<std::byte, TcpWord::kHaveBytes> word{};
     word[0] = std::byte{static_cast<unsigned char>(TcpWord::Kind::kHave)};
     std::memcpy(word.data() + 1, &next_, sizeof(next_));
-    const ssize_t sent = ::send(lane.in.socket.fd.get(), word.data(), word.size(),
-                                MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent == static_cast<ssize_t>(word.size())) unsaid_ = 0;
+    // By every way: one may be lost without a sign.
+    for (const auto& lane : lanes_) {
+        if (!lane->in.socket.fd.isOpen() || lane->hasEnded) continue;
+        const ssize_t sent =
+            ::send(lane->in.socket.fd.get(), word.data(), word.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (sent == static_cast<ssize_t>(word.size())) unsaid_ = 0;
+    }
 }
 
 void TcpBundleIn::sayBye() {

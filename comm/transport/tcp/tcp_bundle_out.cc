@@ -1,8 +1,11 @@
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "comm/base/log.hpp"
@@ -15,6 +18,12 @@ namespace {
 /// A connection whose peer's system acknowledges nothing for so long, while others are served, is
 /// taken for lost: what it carries goes over the others. Nothing is lost or doubled by a mistake.
 constexpr Time kStall = std::chrono::seconds(1);
+/// A connection that has carried this much is out of TCP's slow start.
+constexpr std::uint64_t kRatedBytes = std::uint64_t{2} << 20;
+constexpr double kSlack = 1.25;
+constexpr double kSlackSeconds = 2e-3;
+constexpr std::chrono::duration<double> kTryAgain{20e-3};
+constexpr Time kMeasureEvery = std::chrono::microseconds(500);
 constexpr Time kWatchEvery = std::chrono::milliseconds(100);
 /// A process that dies loses all its connections, within this.
 constexpr Time kTellAfter = std::chrono::milliseconds(300);
@@ -34,17 +43,23 @@ TcpBundleOut::TcpBundleOut(TcpShared& shared, TcpLink& link, std::vector<std::st
 }
 
 void TcpBundleOut::opened(std::size_t at, UniqueFd socket) {
+    // What waits here cannot go another way: no more than keeps the card busy.
+    const auto most = static_cast<int>(kTcpChunkBytes);
+    if (isBundle()) ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &most, sizeof(most));
     lanes_[at]->out.socket.watch(shared_, std::move(socket));
+    lanes_[at]->written = lanes_[at]->out.progress().acknowledged;
 }
 
 bool TcpBundleOut::isOpen() const {
-    return std::any_of(lanes_.begin(), lanes_.end(), [](const auto& lane) { return isUsable(*lane); });
+    return std::any_of(lanes_.begin(), lanes_.end(),
+                       [](const auto& lane) { return isUsable(*lane); });
 }
 
 Moved TcpBundleOut::writeSome(std::span<const iovec> pieces) {
     if (!isBundle()) return lanes_[0]->out.writeSome(pieces);
     Moved moved;
     push();
+    measure();
     Lane* const lane = again_.empty() ? freeLane() : nullptr;
     if (lane == nullptr || kept_ >= kMostTcpChunks) return moved;
     lane->sent.push_back(takeChunk(pieces));
@@ -54,12 +69,46 @@ Moved TcpBundleOut::writeSome(std::span<const iovec> pieces) {
     return moved;
 }
 
-TcpBundleOut::Lane* TcpBundleOut::freeLane() {
-    for (std::size_t tried = 0; tried < lanes_.size(); ++tried) {
-        Lane& lane = *lanes_[turn_++ % lanes_.size()];
-        if (isUsable(lane) && lane.out.hasRoom() && !isBusy(lane)) return &lane;
+/// That a card has room says little: a slow one has much room, too, and the end of a call would
+/// wait for what lies there. So each takes what it has through little later than the quickest
+/// would.
+TcpBundleOut::Lane* TcpBundleOut::freeLane() const {
+    double known = 1;
+    for (const auto& lane : lanes_) known = std::max(known, lane->bytesPerSecond);
+    const auto secondsOf = [known](const Lane& lane) {
+        return (lane.waiting + kTcpChunkBytes) /
+               (lane.bytesPerSecond > 0 ? lane.bytesPerSecond : known);
+    };
+    double least = std::numeric_limits<double>::max();
+    double leastFree = least;
+    Lane* best = nullptr;
+    for (const auto& lane : lanes_) {
+        if (!isUsable(*lane)) continue;
+        const double seconds = secondsOf(*lane);
+        least = std::min(least, seconds);
+        if (!lane->out.hasRoom() || isBusy(*lane) || seconds >= leastFree) continue;
+        best = lane.get();
+        leastFree = seconds;
     }
-    return nullptr;
+    return leastFree <= kSlack * least + kSlackSeconds ? best : nullptr;
+}
+
+void TcpBundleOut::measure() {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - measuredAt_ < kMeasureEvery) return;
+    measuredAt_ = now;
+    for (const auto& lane : lanes_) {
+        if (!isUsable(*lane)) continue;
+        const TcpOut::Progress progress = lane->out.progress();
+        // A rate measured while it was hardly used was of little; the longer that is ago, the more
+        // it is worth another try.
+        const double idle = std::chrono::duration<double>(now - lane->usedAt) / kTryAgain;
+        const bool isKnown = lane->written >= kRatedBytes;
+        lane->bytesPerSecond = isKnown ? progress.bytesPerSecond * (1 + idle) : 0;
+        lane->waiting = static_cast<double>(lane->written) -
+                        std::min(static_cast<double>(lane->written),
+                                 static_cast<double>(progress.acknowledged));
+    }
 }
 
 std::unique_ptr<TcpBundleOut::Chunk> TcpBundleOut::takeChunk(std::span<const iovec> pieces) {
@@ -89,6 +138,9 @@ std::size_t TcpBundleOut::write(Lane& lane) {
     const iovec rest{chunk.bytes.data() + chunk.written, chunk.bytes.size() - chunk.written};
     const Moved moved = lane.out.writeSome({&rest, 1});
     chunk.written += moved.bytes;
+    lane.written += moved.bytes;
+    lane.usedAt = std::chrono::steady_clock::now();
+    lane.waiting += static_cast<double>(moved.bytes);
     isQuiet_ = false;
     if (!moved.failure.ok()) lose(lane.out.socket.lane, moved.failure);
     return moved.bytes;
@@ -111,20 +163,20 @@ std::size_t TcpBundleOut::push() {
 
 bool TcpBundleOut::hasRest() const {
     if (!again_.empty()) return true;
-    return std::any_of(lanes_.begin(), lanes_.end(), [](const auto& lane) { return isBusy(*lane); });
+    return std::any_of(lanes_.begin(), lanes_.end(),
+                       [](const auto& lane) { return isBusy(*lane); });
 }
 
 bool TcpBundleOut::canPush() const {
-    return std::any_of(lanes_.begin(), lanes_.end(), [this](const auto& lane) {
-        return isUsable(*lane) && lane->out.hasRoom() && (isBusy(*lane) || !again_.empty());
+    const bool mayGoOn = std::any_of(lanes_.begin(), lanes_.end(), [](const auto& lane) {
+        return isUsable(*lane) && lane->out.hasRoom() && isBusy(*lane);
     });
+    return mayGoOn || (!again_.empty() && freeLane() != nullptr);
 }
 
 bool TcpBundleOut::hasRoom() const {
     if (isBundle() && (kept_ >= kMostTcpChunks || !again_.empty())) return false;
-    return std::any_of(lanes_.begin(), lanes_.end(), [](const auto& lane) {
-        return isUsable(*lane) && lane->out.hasRoom() && !isBusy(*lane);
-    });
+    return freeLane() != nullptr;
 }
 
 void TcpBundleOut::setRoom() {
@@ -145,8 +197,9 @@ bool TcpBundleOut::lose(std::size_t at, const Status& why) {
             again_.push_back(std::move(chunk));
         }
         lane.sent.clear();
-        std::sort(again_.begin(), again_.end(),
-                  [](const auto& left, const auto& right) { return left->sequence < right->sequence; });
+        std::sort(again_.begin(), again_.end(), [](const auto& left, const auto& right) {
+            return left->sequence < right->sequence;
+        });
     }
     return std::any_of(lanes_.begin(), lanes_.end(),
                        [](const auto& each) { return !each->isLost; });
@@ -163,8 +216,9 @@ Result<bool> TcpBundleOut::hear(std::size_t at) {
     Lane& lane = *lanes_[at];
     while (true) {
         std::byte* const to = lane.word.data() + lane.heard;
-        const ssize_t got = ::recv(lane.out.socket.fd.get(), to,
-                                   lane.heard == 0 ? 1 : lane.word.size() - lane.heard, MSG_DONTWAIT);
+        const ssize_t got =
+            ::recv(lane.out.socket.fd.get(), to,
+                   lane.heard == 0 ? 1 : lane.word.size() - lane.heard, MSG_DONTWAIT);
         if (got < 0 && (errno == EAGAIN || errno == EINTR)) return false;
         if (got <= 0)
             return Status::peerLost(got < 0 ? std::strerror(errno) : "closed the connection");
@@ -232,8 +286,8 @@ void TcpBundleOut::tellLosses(Time now) {
     if (lostAt_ == Time{0}) lostAt_ = now;
     if (now - lostAt_ < kTellAfter || !isOpen()) return;
     lostAt_ = Time{0};
-    const auto left = std::count_if(lanes_.begin(), lanes_.end(),
-                                    [](const auto& lane) { return !lane->isLost; });
+    const auto left =
+        std::count_if(lanes_.begin(), lanes_.end(), [](const auto& lane) { return !lane->isLost; });
     for (std::size_t at = 0; at < lanes_.size(); ++at) {
         Lane& lane = *lanes_[at];
         if (!lane.isLost || std::exchange(lane.isTold, true)) continue;

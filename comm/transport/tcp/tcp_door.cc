@@ -37,9 +37,9 @@ public:
     ~AsioDoor() override { close(); }
 
     void listen(UniqueFd listener, std::uint16_t port, bool isVersion6) {
-        listeners_.push_back({{io_, isVersion6 ? SocketProtocol::v6() : SocketProtocol::v4(),
-                               listener.release()},
-                              port});
+        listeners_.push_back(
+            {{io_, isVersion6 ? SocketProtocol::v6() : SocketProtocol::v4(), listener.release()},
+             port});
         sleepSet_.add(listeners_.back().acceptor.native_handle());
         waitForStrangers(listeners_.back().acceptor);
     }

@@ -10,7 +10,8 @@ namespace isthmus {
 /// in; one for each pair of cards.
 class TcpLink final : public Carrier {
 public:
-    /// `ways`: one address of the peer for each of our cards that is used towards it, in their order.
+    /// `ways`: one address of the peer for each of our cards that is used towards it, in their
+    /// order.
     TcpLink(TcpShared& shared, const ProcessId& peer, std::vector<TcpAddress> ways,
             std::uint32_t peerPid);
     ~TcpLink() override;

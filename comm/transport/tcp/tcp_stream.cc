@@ -93,8 +93,8 @@ void TcpOut::watchWindow(Time now) {
 TcpOut::Progress TcpOut::progress() const {
     tcp_info info{};
     socklen_t bytes = sizeof info;
-    if (::getsockopt(socket.fd.get(), IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0) return {1, 0};
-    return {info.tcpi_unacked, info.tcpi_bytes_acked};
+    if (::getsockopt(socket.fd.get(), IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0) return {1, 0, 0};
+    return {info.tcpi_unacked, info.tcpi_bytes_acked, static_cast<double>(info.tcpi_delivery_rate)};
 }
 
 Moved TcpIn::readSome(std::span<const iovec> pieces) {
@@ -111,16 +111,6 @@ Moved TcpIn::readSome(std::span<const iovec> pieces) {
     moved.isEnd = got == 0;
     isEmpty_ = moved.bytes < totalOf(pieces);
     return moved;
-}
-
-void TcpIn::pause(bool isPaused) {
-    if (isPaused == isPaused_ || !socket.fd.isOpen()) return;
-    isPaused_ = isPaused;
-    epoll_event event{};
-    event.events = isPaused ? 0U : static_cast<std::uint32_t>(EPOLLIN | EPOLLRDHUP);
-    event.data.ptr = &socket;
-    ::epoll_ctl(shared_.epoll, EPOLL_CTL_MOD, socket.fd.get(), &event);
-    isPaused ? shared_.sleepSet.remove(socket.fd.get()) : shared_.sleepSet.add(socket.fd.get());
 }
 
 }  // namespace isthmus

@@ -56,6 +56,7 @@ public:
     struct Progress {
         std::uint32_t unacknowledged = 0;  ///< segments
         std::uint64_t acknowledged = 0;    ///< bytes
+        double bytesPerSecond = 0;         ///< that got through lately; 0: not known
     };
     Progress progress() const;
 
@@ -73,22 +74,18 @@ private:
 /// An incoming connection. After a short read it is empty until epoll says otherwise.
 class TcpIn final : public InStream {
 public:
-    TcpIn(TcpShared& shared, TcpLink& link, std::size_t lane) : shared_(shared) {
+    TcpIn(TcpLink& link, std::size_t lane) {
         socket.link = &link;
         socket.lane = lane;
     }
     Moved readSome(std::span<const iovec> pieces) override;
     void refill() { isEmpty_ = false; }
     bool isEmpty() const { return isEmpty_; }
-    /// While what has arrived here must wait for something else, it is no news.
-    void pause(bool isPaused);
 
     TcpSocket socket;
 
 private:
-    TcpShared& shared_;
     bool isEmpty_ = true;
-    bool isPaused_ = false;
 };
 
 }  // namespace isthmus

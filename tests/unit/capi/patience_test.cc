@@ -17,9 +17,9 @@ constexpr int kRanks = 3;
 constexpr std::size_t kSmall = 2;      // meets once, from its second call on
 constexpr std::size_t kLarge = 40000;  // does not
 
-isthmusCallOptions_t waiting(std::int64_t milliseconds) {
+isthmusCallOptions_t waiting(std::int64_t duration) {
     isthmusCallOptions_t options = ISTHMUS_CALL_OPTIONS_INITIALIZER;
-    options.wait_ms = milliseconds;
+    options.wait_ms = duration;
     return options;
 }
 
@@ -60,7 +60,9 @@ TEST_P(Patience, ThatEndsFirstLeavesARequest) {
             if (rank == 1) std::this_thread::sleep_for(milliseconds(60));
             ASSERT_EQ(sum(values, comm, waiting(rank == 0 ? 1 : 20'000), &request), isthmusSuccess);
             EXPECT_EQ(request != nullptr, rank == 0);
-            if (request != nullptr) ASSERT_EQ(isthmusWait(&request, 20'000), isthmusSuccess);
+            if (request != nullptr) {
+                ASSERT_EQ(isthmusWait(&request, 20'000), isthmusSuccess);
+            }
             expectSum(values);
         }
     });

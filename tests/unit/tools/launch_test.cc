@@ -26,8 +26,7 @@ TEST(PlaceRanks, CountsLocalRanksPerNodeWhateverTheOrder) {
 TEST(Variables, SayTheSameInOurWordsAndInTorchruns) {
     const MeetingPlace meeting{"10.77.0.254:4000", "10.77.0.1", 29500, 9, "abc", 1};
     std::map<std::string, std::string> found;
-    for (const auto& [name, value] : variablesOf({3, 4, 1, 2, 1, 2}, meeting))
-        found[name] = value;
+    for (const auto& [name, value] : variablesOf({3, 4, 1, 2, 1, 2}, meeting)) found[name] = value;
     EXPECT_EQ(found["ISTHMUS_RANK"], "3");
     EXPECT_EQ(found["RANK"], "3");
     EXPECT_EQ(found["ISTHMUS_WORLD_SIZE"], "4");
@@ -47,10 +46,10 @@ TEST(Variables, SayTheSameInOurWordsAndInTorchruns) {
 TEST(Variables, NameAllCardsOfANode) {
     MeetingPlace meeting;
     meeting.cards = 3;
-    for (const auto& [name, value] : variablesOf({}, meeting)) {
-        if (name == "ISTHMUS_INTERFACE") EXPECT_EQ(value, "eth0,eth1,eth2");
-        if (name == "NCCL_SOCKET_IFNAME") EXPECT_EQ(value, "eth0");
-    }
+    std::map<std::string, std::string> found;
+    for (const auto& [name, value] : variablesOf({}, meeting)) found[name] = value;
+    EXPECT_EQ(found["ISTHMUS_INTERFACE"], "eth0,eth1,eth2");
+    EXPECT_EQ(found["NCCL_SOCKET_IFNAME"], "eth0");
 }
 
 TEST(Variables, TellRanksTheirRacks) {

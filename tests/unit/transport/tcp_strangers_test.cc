@@ -51,6 +51,7 @@ struct Process {
     std::uint16_t port() const {
         const Bytes address = transport->address();
         ByteReader reader(address);
+        EXPECT_EQ(reader.get<std::uint8_t>(), 1);
         reader.getText();
         return reader.get<std::uint16_t>();
     }
@@ -65,7 +66,8 @@ const JobKey kKey = JobKey::derivedFrom("strangers");
 
 Bytes addressOf(std::uint16_t port) {
     ByteWriter writer;
-    writer.put(std::string_view("127.0.0.1")).put(port).put(std::uint32_t{1}).put(kKey.span());
+    writer.put(std::uint8_t{1}).put(std::string_view("127.0.0.1")).put(port);
+    writer.put(std::uint32_t{1}).put(kKey.span());
     return writer.take();
 }
 
