@@ -44,11 +44,11 @@ protected:
 };
 
 TEST_F(Cards, OfOneNodeCarryWhatTheyCanTogether) {
-    const double bits = 8.0 * kBytes;
-    // A test machine with other work still reaches nine tenths of such slow lines.
-    EXPECT_NEAR(bits / seconds("500mbit+500mbit") / 1e9, 1.0, 0.12);
-    EXPECT_NEAR(bits / seconds("800mbit+200mbit") / 1e9, 1.0, 0.15);
-    EXPECT_NEAR(bits / seconds("300mbit+300mbit+300mbit+300mbit") / 1e9, 1.2, 0.15);
+    // Gbit/s. No single card carries as much; on an idle machine it is 0.95 of the sum and more.
+    const double gigabits = 8e-9 * kBytes;
+    EXPECT_GT(gigabits / seconds("500mbit+500mbit"), 0.85);
+    EXPECT_GT(gigabits / seconds("800mbit+200mbit"), 0.83);
+    EXPECT_GT(gigabits / seconds("300mbit+300mbit+300mbit+300mbit"), 0.93);
 }
 
 TEST_F(Cards, ThatOthersLackAreNotUsed) {
