@@ -20,8 +20,8 @@ namespace {
 constexpr Time kStall = std::chrono::seconds(1);
 /// A connection that has carried this much is out of TCP's slow start.
 constexpr std::uint64_t kRatedBytes = std::uint64_t{2} << 20;
-constexpr double kSlack = 1.1;
-constexpr double kSlackSeconds = 1e-3;
+constexpr double kSlack = 1.25;
+constexpr double kSlackSeconds = 2e-3;
 constexpr std::chrono::duration<double> kTryAgain{20e-3};
 constexpr Time kMeasureEvery = std::chrono::microseconds(500);
 constexpr Time kWatchEvery = std::chrono::milliseconds(100);
@@ -44,7 +44,7 @@ TcpBundleOut::TcpBundleOut(TcpShared& shared, TcpLink& link, std::vector<std::st
 
 void TcpBundleOut::opened(std::size_t at, UniqueFd socket) {
     // What waits here cannot go another way: no more than keeps the card busy.
-    const int most = 192 * 1024;
+    const auto most = static_cast<int>(kTcpChunkBytes);
     if (isBundle()) ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &most, sizeof(most));
     lanes_[at]->out.socket.watch(shared_, std::move(socket));
     lanes_[at]->written = lanes_[at]->out.progress().acknowledged;
