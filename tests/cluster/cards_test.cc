@@ -100,5 +100,21 @@ TEST_F(Cards, ThatAreCutAmidACallAreDoneWithout) {
     EXPECT_THAT(bench.output(), HasSubstr("\"nwrong\": 0")) << bench.output();
 }
 
+// The kernel's probes of a quiet connection begin after a third of the limit, 2 s here. If they
+// began only with its end, the first of them would be lost in the outage, and the connection with
+// it.
+TEST_F(Cards, ThatFailForAMomentWhileNobodySaysAnythingLoseNobody) {
+    const Ended up = isthmus({"cluster", "up", "2", "--rate", "1gbit", "--name", name_});
+    ASSERT_EQ(up.exitCode, 0) << up.error;
+    Program ranks({isthmusProgram(), "run", "--on", name_, "--nodes", "2x1", "--", "env",
+                   "ISTHMUS_TCP_USER_TIMEOUT=6000", QUIET_PROGRAM, "9"});
+    ASSERT_TRUE(becomes([&] { return linesOf(ranks.output()).size() == 2; })) << ranks.error();
+    ::usleep(5'700'000);
+    ASSERT_EQ(isthmus({"cluster", "rate", "cut", "--node", "1", "--name", name_}).exitCode, 0);
+    ::usleep(1'600'000);
+    ASSERT_EQ(isthmus({"cluster", "rate", "1gbit", "--node", "1", "--name", name_}).exitCode, 0);
+    EXPECT_EQ(ranks.wait(), 0) << ranks.error();
+}
+
 }  // namespace
 }  // namespace isthmus::test
