@@ -149,7 +149,13 @@ class Headline:
             for batch in self.asked.batches:
                 self.point(rate, batch)
         self.nodes.change("none")
-        reference = self.ranks.ask("reference", plan=self.plan)
+        return self.document(self.ranks.ask("reference", plan=self.plan))
+
+    def document(self, reference):
+        """What was measured. `reference` None: the ranks ended before one process had trained the same."""
+        if reference is None:
+            return {"nodes": NODES, "ranks_of_node": RANKS_OF_NODE, "points": self.points,
+                    "topologies": self.topologies}
         differences = {}
         for name, losses in self.losses.items():
             differences[name] = max(abs(loss - reference[step]) / reference[step] for step, loss in losses.items())
@@ -163,13 +169,18 @@ def main():
     if asked.package:
         sys.path.insert(0, asked.package)
     began = time.monotonic()
+    headline = None
     try:
         with Nodes(asked.isthmus, NODES, RANKS_OF_NODE, asked.python, asked.package) as nodes:
             with Ranks(nodes, asked.limit) as ranks:
-                document = Headline(asked, nodes, ranks).measure()
+                headline = Headline(asked, nodes, ranks)
+                document = headline.measure()
                 ranks.end()
     except Failed as why:
         print(f"headline: {why}", file=sys.stderr)
+        if asked.json and headline is not None:
+            asked.json.write_text(json.dumps(headline.document(None), indent=2) + "\n")
+            say(f"{asked.json} has the {len(headline.points)} points before that")
         return 2
     document["seconds"] = time.monotonic() - began
     print(report.text(document))
