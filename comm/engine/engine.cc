@@ -247,7 +247,8 @@ void Engine::control(Endpoint& sender, std::span<const std::byte> message) {
         };
     } else if (kind == static_cast<std::uint8_t>(Control::kAnswer)) {
         const auto entered = reader.get<std::uint64_t>();
-        tell = [from, entered](Membership& g) { g.answered(from, entered); };
+        const bool isInside = reader.get<std::uint8_t>() != 0;
+        tell = [from, entered, isInside](Membership& g) { g.answered(from, entered, isInside); };
     } else if (kind == static_cast<std::uint8_t>(Control::kLeave)) {
         const auto finished = reader.get<std::uint64_t>();
         tell = [from, finished](Membership& g) { g.left(from, finished); };
@@ -293,8 +294,10 @@ void Engine::sendProbe(const Membership& group, Rank to, std::uint64_t sequence,
     sendControl(group, to, writer.take());
 }
 
-void Engine::sendAnswer(const Membership& group, Rank to, std::uint64_t entered) {
-    sendControl(group, to, numberMessage(Control::kAnswer, group.id(), group.me(), entered));
+void Engine::sendAnswer(const Membership& group, Rank to, std::uint64_t entered, bool isInside) {
+    Bytes message = numberMessage(Control::kAnswer, group.id(), group.me(), entered);
+    message.push_back(std::byte{static_cast<unsigned char>(isInside ? 1 : 0)});
+    sendControl(group, to, std::move(message));
 }
 
 void Engine::sendLeave(const Membership& group, Rank to, std::uint64_t finished) {

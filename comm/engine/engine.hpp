@@ -108,7 +108,7 @@ public:
     void sendProbe(const Membership& group, Rank to, std::uint64_t sequence,
                    const CallFingerprint& fingerprint, std::uint64_t wanted);
     void sendLeave(const Membership& group, Rank to, std::uint64_t finished);
-    void sendAnswer(const Membership& group, Rank to, std::uint64_t entered);
+    void sendAnswer(const Membership& group, Rank to, std::uint64_t entered, bool isInside);
     void sendAsk(const Membership& group, Rank to);
 
     void announced(Endpoint& from, const MessageTag& tag, const CallFingerprint& fingerprint,

@@ -40,6 +40,7 @@ struct Member {
     Time silentSince{0};        ///< first question that it has not answered; 0: none
     bool isSuspect = false;     ///< its silence has been logged
     std::uint64_t entered = 0;  ///< calls it had entered when it last said so
+    bool isInside = false;      ///< it was in one of them then
     bool hasAsked = false;      ///< whether I am still there
     bool hasStopped = false;    ///< it touches nothing of this communicator any more
     /// It left in order and did its part in all calls below this number.
@@ -129,7 +130,7 @@ public:
     /// `wanted`: bytes that it waits for from me, in an all-to-all with counts; else 0.
     void probed(Rank from, std::uint64_t sequence, const CallFingerprint& fingerprint,
                 std::uint64_t wanted);
-    void answered(Rank from, std::uint64_t entered);
+    void answered(Rank from, std::uint64_t entered, bool isInside);
     void asked(Rank from);  ///< whether this rank is still there
     /// `finished`: it has done its part in all calls below this number.
     void told(Rank from, const Status& verdict, std::uint64_t finished);

@@ -98,7 +98,7 @@ void Membership::probed(Rank from, std::uint64_t sequence, const CallFingerprint
     if (isLeaving_) {
         asked(from);
     } else {
-        engine_.sendAnswer(*this, from, nextSequence_);
+        engine_.sendAnswer(*this, from, nextSequence_, !active_.empty());
     }
 }
 

@@ -80,12 +80,15 @@ bool Membership::isSilent(Rank rank, Time now) const {
 // Why `rank` is to blame for the call's delay, if it is: who waits for others itself is not.
 std::string Membership::accusationOf(Rank rank, const Execution& execution, Time now) const {
     const Member& other = member(rank);
+    const bool hasAnswered = other.probedFor == execution.sequence() && other.hasAnswered;
+    const bool isMissing = hasAnswered && other.entered <= execution.sequence();
+    // In an earlier call: those that it waits for are to blame.
+    if (isMissing && other.isInside && !isSilent(rank, now)) return "";
     if (other.position >= 0 && !execution.hasVerified(other.position)) {
         return " which has not entered the call";
     }
     if (other.probedFor != execution.sequence()) return "";
     if (isSilent(rank, now)) return " which does not answer";
-    const bool isMissing = other.hasAnswered && other.entered <= execution.sequence();
     return isMissing ? " which has not entered the call" : "";
 }
 
@@ -172,7 +175,7 @@ void Membership::suspect(Time now) {
     }
 }
 
-void Membership::answered(Rank from, std::uint64_t entered) {
+void Membership::answered(Rank from, std::uint64_t entered, bool isInside) {
     Member& other = config_.members[from];
     if (std::exchange(other.isSuspect, false)) {
         log(LogLevel::kWarning,
@@ -182,6 +185,7 @@ void Membership::answered(Rank from, std::uint64_t entered) {
     other.hasAnswered = true;
     other.silentSince = Time{0};
     other.entered = entered;
+    other.isInside = isInside;
 }
 
 // True, and failed, when nothing is left here that the held verdict does not concern.
