@@ -39,13 +39,13 @@ isthmusResult_t launch(Asked&& asked, isthmusComm_t comm, const isthmusCallOptio
     Communicator& communicator = *comm->communicator;
     const CallOptions how = optionsOf(options, request == nullptr);
     if (!isPersistent(options)) {
-        auto work = std::move(asked).start(communicator, how);
+        auto work = std::forward<Asked>(asked).start(communicator, how);
         return deliver(comm, std::move(work), how, request, source);
     }
     if (Status status = asked.prepare(communicator, how); !status.ok()) return refused(status);
     return deliverInactive(
         comm,
-        [&communicator, asked = std::move(asked), how] {
+        [&communicator, asked = std::forward<Asked>(asked), how] {
             Asked again = asked;
             return std::move(again).start(communicator, how);
         },
