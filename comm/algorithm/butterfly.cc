@@ -36,7 +36,8 @@ std::vector<Phase> phasesOf(const Group& group, const std::vector<int>& radices)
 /// Pieces whose position has the digits of `position` up to that of `phase`, ascending.
 Chunks piecesLike(const Pieces& pieces, const Phase& phase, int position) {
     Chunks chunks;
-    const auto step = static_cast<std::size_t>(phase.stride * phase.radix);
+    const auto step =
+        static_cast<std::size_t>(phase.stride) * static_cast<std::size_t>(phase.radix);
     for (auto like = static_cast<std::size_t>(phase.lowerPart(position)); like < pieces.size();
          like += step) {
         chunks.insert(chunks.end(), pieces[like].begin(), pieces[like].end());

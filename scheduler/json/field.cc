@@ -105,7 +105,7 @@ double Field::number(double least, std::optional<double> otherwise) const {
     return otherwise.value_or(least);
 }
 
-std::string Field::text(std::optional<std::string> otherwise) const {
+std::string Field::text(const std::optional<std::string>& otherwise) const {
     if (isMissing(otherwise.has_value())) return otherwise.value_or("");
     if (value_->is_string()) return value_->get<std::string>();
     refuse("is no text");

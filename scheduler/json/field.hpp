@@ -49,7 +49,7 @@ public:
                          std::optional<std::int64_t> otherwise = std::nullopt) const;
     /// Wrong unless it is a finite number of at least `least`.
     double number(double least, std::optional<double> otherwise = std::nullopt) const;
-    std::string text(std::optional<std::string> otherwise = std::nullopt) const;
+    std::string text(const std::optional<std::string>& otherwise = std::nullopt) const;
     bool truth(std::optional<bool> otherwise = std::nullopt) const;
 
     /// Says that the value here is wrong: `why` as in "is no number".

@@ -112,9 +112,8 @@ int bytesOf(Precision precision) {
 
 int optimizerBytesPerParameter(const Job& job) {
     // Rajbhandari et al., ZeRO, arXiv 1910.02054, section 3.1: two moments and the master weight.
-    constexpr int kFloat32Bytes = 4;
-    const int master =
-        job.masterWeights && job.precision != Precision::kFloat32 ? kFloat32Bytes : 0;
+    constexpr int kMasterBytes = 4;
+    const int master = job.masterWeights && job.precision != Precision::kFloat32 ? kMasterBytes : 0;
     const int moment = bytesOf(job.optimizerPrecision);
     switch (job.optimizer) {
     case Optimizer::kAdam:

@@ -207,7 +207,7 @@ int exec(const ClusterOptions& asked, const StateStore& store) {
 
 /// Opens the records, runs `what` over them.
 template <typename Function>
-Action over(const char* name, std::shared_ptr<ClusterOptions> asked, Function what) {
+Action over(const char* name, const std::shared_ptr<ClusterOptions>& asked, Function what) {
     return [name, asked, what] {
         Result<StateStore> store = StateStore::open();
         if (!store.ok()) return report(name, store.status());

@@ -13,7 +13,6 @@ namespace {
 
 using scheduler::Axis;
 using scheduler::kAxes;
-using scheduler::NodeCost;
 using scheduler::Placement;
 using scheduler::Shape;
 
