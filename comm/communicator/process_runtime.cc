@@ -107,8 +107,8 @@ Result<RackWord> rackOf(const Options& options) {
     return rack;
 }
 
-/// The card that leads there, and what was asked of connections.
-Result<TcpOptions> chooseCard(Runtime& runtime, const std::string& towards) {
+/// The cards that lead there, and what was asked of connections.
+Result<TcpOptions> chooseCards(Runtime& runtime, const std::string& towards) {
     const auto devices = discoverNetDevices();
     if (!devices.ok()) return devices.status();
     const auto chosen =
@@ -118,7 +118,6 @@ Result<TcpOptions> chooseCard(Runtime& runtime, const std::string& towards) {
         lineRateOf(runtime.options().text("ISTHMUS_LINE_RATE"), toldBy(*devices, *chosen));
     if (!rate.ok()) return rate.status();
     runtime.setLineBitsPerSecond(*rate);
-    runtime.setCards(static_cast<int>(chosen->size()));
     const auto ports = parsePortRange(runtime.options().text("ISTHMUS_PORT_RANGE"));
     if (!ports.ok()) return ports.status();
     if (const auto environment = readLaunchEnvironment(launchFacts()); environment.ok())
@@ -150,11 +149,12 @@ Result<std::unique_ptr<RmaDevice>> openDevice(const Runtime& runtime, const Tran
 Status addBetween(Runtime& runtime, const JobKey& key, const TransportChoice& choice,
                   const std::string& towards) {
     if (choice.between.empty()) return {};
-    Result<TcpOptions> tcp = chooseCard(runtime, towards);
+    Result<TcpOptions> tcp = chooseCards(runtime, towards);
     if (!tcp.ok()) return tcp.status();
     Engine& engine = runtime.engine();
     Result<std::unique_ptr<Transport>> transport = Status::internal("no transport");
     if (choice.between == "tcp") {
+        runtime.setCards(static_cast<int>(tcp->cards.size()));
         transport = makeTcpTransport(*tcp, runtime.self(), key, engine.sleepSet(), engine);
     } else {
         auto device = openDevice(runtime, choice, tcp->cards.front());
@@ -162,6 +162,7 @@ Status addBetween(Runtime& runtime, const JobKey& key, const TransportChoice& ch
         log(LogLevel::kInfo, "between nodes: " + (*device)->describe());
         RmaOptions rma;
         rma.door = *tcp;
+        rma.door.cards.resize(1);  // peers meet there, and nothing else
         transport = makeRmaTransport(std::move(*device), std::move(rma), runtime.self(), key,
                                      engine.sleepSet(), engine);
     }

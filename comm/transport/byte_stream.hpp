@@ -16,6 +16,12 @@ struct Moved {
     Status failure;
 };
 
+inline std::size_t totalOf(std::span<const iovec> pieces) {
+    std::size_t total = 0;
+    for (const iovec& piece : pieces) total += piece.iov_len;
+    return total;
+}
+
 /// The two halves of a connection. Never block.
 class OutStream {
 public:

@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "comm/transport/watched_socket.hpp"
+
 namespace isthmus {
 
 namespace {
@@ -67,19 +69,11 @@ bool RmaLink::takeIncoming(UniqueFd fd) {
 }
 
 void RmaLink::watch(RmaSocket& socket, UniqueFd fd) {
-    socket.fd = std::move(fd);
-    epoll_event event{};
-    event.events = EPOLLIN | EPOLLRDHUP;
-    event.data.ptr = &socket;
-    ::epoll_ctl(shared_.epoll, EPOLL_CTL_ADD, socket.fd.get(), &event);
-    shared_.sleepSet.add(socket.fd.get());
+    isthmus::watch(shared_.epoll, shared_.sleepSet, socket, std::move(fd));
 }
 
 void RmaLink::unwatch(RmaSocket& socket) {
-    if (!socket.fd.isOpen()) return;
-    ::epoll_ctl(shared_.epoll, EPOLL_CTL_DEL, socket.fd.get(), nullptr);
-    shared_.sleepSet.remove(socket.fd.get());
-    socket.fd.reset();
+    isthmus::unwatch(shared_.epoll, shared_.sleepSet, socket);
 }
 
 void RmaLink::happened(const RmaSocket& socket) {

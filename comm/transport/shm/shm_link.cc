@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "comm/transport/watched_socket.hpp"
+
 namespace isthmus {
 
 namespace {
@@ -117,19 +119,11 @@ void ShmLink::ringDoorbell() {
 }
 
 void ShmLink::watch(ShmSocket& socket, UniqueFd fd) {
-    socket.fd = std::move(fd);
-    epoll_event event{};
-    event.events = EPOLLIN | EPOLLRDHUP;
-    event.data.ptr = &socket;
-    ::epoll_ctl(shared_.epoll, EPOLL_CTL_ADD, socket.fd.get(), &event);
-    shared_.sleepSet.add(socket.fd.get());
+    isthmus::watch(shared_.epoll, shared_.sleepSet, socket, std::move(fd));
 }
 
 void ShmLink::unwatch(ShmSocket& socket) {
-    if (!socket.fd.isOpen()) return;
-    ::epoll_ctl(shared_.epoll, EPOLL_CTL_DEL, socket.fd.get(), nullptr);
-    shared_.sleepSet.remove(socket.fd.get());
-    socket.fd.reset();
+    isthmus::unwatch(shared_.epoll, shared_.sleepSet, socket);
 }
 
 int ShmLink::lookAtSockets() {

@@ -55,7 +55,6 @@ public:
     /// `push` can do something.
     bool canPush() const;
 
-    std::size_t lanes() const { return lanes_.size(); }
     TcpOut& lane(std::size_t at) { return lanes_[at]->out; }
     void opened(std::size_t at, UniqueFd socket);
     /// False when it was the last one that could still be used.
@@ -135,7 +134,6 @@ public:
     /// False: there are all already.
     bool take(UniqueFd socket);
     TcpIn& lane(std::size_t at) { return lanes_[at]->in; }
-    bool isOpen() const;
     bool isEmpty() const;
     void sayBye();
     void close();

@@ -28,12 +28,6 @@ constexpr Time kWatchEvery = std::chrono::milliseconds(100);
 /// A process that dies loses all its connections, within this.
 constexpr Time kTellAfter = std::chrono::milliseconds(300);
 
-std::size_t totalOf(std::span<const iovec> pieces) {
-    std::size_t total = 0;
-    for (const iovec& piece : pieces) total += piece.iov_len;
-    return total;
-}
-
 }  // namespace
 
 TcpBundleOut::TcpBundleOut(TcpShared& shared, TcpLink& link, std::vector<std::string> names)
@@ -112,8 +106,10 @@ void TcpBundleOut::measure() {
 }
 
 std::unique_ptr<TcpBundleOut::Chunk> TcpBundleOut::takeChunk(std::span<const iovec> pieces) {
-    auto chunk = std::make_unique<Chunk>();
-    if (!spare_.empty()) {
+    std::unique_ptr<Chunk> chunk;
+    if (spare_.empty()) {
+        chunk = std::make_unique<Chunk>();
+    } else {
         chunk = std::move(spare_.back());
         spare_.pop_back();
     }
@@ -175,8 +171,8 @@ bool TcpBundleOut::canPush() const {
 }
 
 bool TcpBundleOut::hasRoom() const {
-    if (isBundle() && (kept_ >= kMostTcpChunks || !again_.empty())) return false;
-    return freeLane() != nullptr;
+    if (!isBundle()) return isUsable(*lanes_[0]) && lanes_[0]->out.hasRoom();
+    return kept_ < kMostTcpChunks && again_.empty() && freeLane() != nullptr;
 }
 
 void TcpBundleOut::setRoom() {

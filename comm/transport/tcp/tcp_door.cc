@@ -155,9 +155,9 @@ Result<std::unique_ptr<TcpDoor>> TcpDoor::open(const TcpOptions& options, const 
                                                const JobKey& key, SleepSet& sleepSet,
                                                Accepted accepted) {
     if (options.cards.empty() || options.cards.size() > kMostTcpCards) {
-        return Status::configuration("the tcp transport takes 1 to " +
-                                     std::to_string(kMostTcpCards) + " cards, was given " +
-                                     std::to_string(options.cards.size()));
+        return Status::configuration(
+            "the tcp transport takes 1 to " + std::to_string(kMostTcpCards) + " cards, was given " +
+            std::to_string(options.cards.size()) + ": name fewer in ISTHMUS_INTERFACE");
     }
     try {
         auto door = std::make_unique<AsioDoor>(options, self, key, sleepSet, std::move(accepted));

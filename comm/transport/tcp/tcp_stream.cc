@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "comm/transport/watched_socket.hpp"
+
 namespace isthmus {
 
 namespace {
@@ -20,12 +22,6 @@ msghdr messageOf(std::span<const iovec> pieces) {
     return message;
 }
 
-std::size_t totalOf(std::span<const iovec> pieces) {
-    std::size_t total = 0;
-    for (const iovec& piece : pieces) total += piece.iov_len;
-    return total;
-}
-
 bool isPassing(int error) {
     return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
 }
@@ -33,19 +29,11 @@ bool isPassing(int error) {
 }  // namespace
 
 void TcpSocket::watch(TcpShared& shared, UniqueFd opened) {
-    fd = std::move(opened);
-    epoll_event event{};
-    event.events = EPOLLIN | EPOLLRDHUP;
-    event.data.ptr = this;
-    ::epoll_ctl(shared.epoll, EPOLL_CTL_ADD, fd.get(), &event);
-    shared.sleepSet.add(fd.get());
+    isthmus::watch(shared.epoll, shared.sleepSet, *this, std::move(opened));
 }
 
 void TcpSocket::unwatch(TcpShared& shared) {
-    if (!fd.isOpen()) return;
-    ::epoll_ctl(shared.epoll, EPOLL_CTL_DEL, fd.get(), nullptr);
-    shared.sleepSet.remove(fd.get());
-    fd.reset();
+    isthmus::unwatch(shared.epoll, shared.sleepSet, *this);
 }
 
 Moved TcpOut::writeSome(std::span<const iovec> pieces) {
