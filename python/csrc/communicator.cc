@@ -141,7 +141,8 @@ void Communicator::leave(Milliseconds grace) noexcept {
         // What still is not over keeps its memory, and the communicator, until the process ends.
         if (!settleAll(kAbortGrace)) {
             comm_ = nullptr;
-            for (const auto& each : inFlight) new std::shared_ptr<Pending>(each);
+            using Kept = std::remove_const_t<decltype(inFlight)>;
+            static_cast<void>(std::make_unique<Kept>(inFlight).release());
             static_cast<void>(std::exchange(reductions_, std::make_unique<Reductions>()).release());
             return;
         }

@@ -100,7 +100,9 @@ isthmusRedOp_t Reductions::add(Communicator& communicator, const std::string& na
     made->function = std::move(function);
     isthmusRedOp_t op = isthmusSum;
     communicator.use([&](isthmusComm_t comm) {
-        const auto compiled = reinterpret_cast<isthmusReduction>(address);
+        // A number is all that Python has of a compiled function.
+        const auto compiled =
+            reinterpret_cast<isthmusReduction>(address);  // NOLINT(performance-no-int-to-ptr)
         return isthmusRedOpCreate(&op, name.c_str(), address != 0 ? compiled : &combine, made.get(),
                                   isCommutative ? 1 : 0, comm);
     });

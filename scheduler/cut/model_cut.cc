@@ -190,7 +190,8 @@ Result<ModelCut> cutModel(const Model& model, const Job& job, const Degrees& deg
     const int chunks = stages * job.virtualStages;
     if (method == "uniform") {
         ModelCut answer{evenCut(stages, job.virtualStages, layersOf(model)), 0, true, "uniform"};
-        answer.slowest = layersOf(model) / chunks + (layersOf(model) % chunks != 0 ? 1 : 0);
+        const int longest = (layersOf(model) + chunks - 1) / chunks;
+        answer.slowest = longest;
         ISTHMUS_TRY(checkCut(model, answer.cut));
         return answer;
     }

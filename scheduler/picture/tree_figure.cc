@@ -91,9 +91,10 @@ void Tree::drawNode(Svg& svg, std::size_t node, Spot spot) const {
     svg.text(spot.x + 8, spot.y + 18, placement_.cluster.nodes[node].name);
     for (std::size_t at = 0; at < cells_[node].size(); ++at) {
         const Cell& cell = cells_[node][at];
-        const double x = spot.x + 8 + kDeviceWidth * static_cast<double>(at % kDevicesOfRow);
-        const double y =
-            spot.y + 26 + (deviceHeight() + 6) * static_cast<double>(at / kDevicesOfRow);
+        const std::size_t row = at / kDevicesOfRow;
+        const std::size_t column = at % kDevicesOfRow;
+        const double x = spot.x + 8 + kDeviceWidth * static_cast<double>(column);
+        const double y = spot.y + 26 + (deviceHeight() + 6) * static_cast<double>(row);
         svg.box(x, y, kDeviceWidth - 4, deviceHeight(), "#fff",
                 "rank " + std::to_string(cell.rank) + ", device " + std::to_string(cell.device),
                 "frame");

@@ -57,7 +57,8 @@ Groups groupsOf(const AxisVolumes& volumes, Span span, int stage) {
     };
     const bool isTensor = span == Span::kTensor;
     const int groupsOfCopies = isTensor ? copies : copies / static_cast<int>(volumes.ranksOf(span));
-    Groups groups(static_cast<std::size_t>(isTensor ? copies : groupsOfCopies * tensor));
+    const int count = isTensor ? copies : groupsOfCopies * tensor;
+    Groups groups(static_cast<std::size_t>(count));
     for (int copy = 0; copy < copies; ++copy) {
         for (int part = 0; part < tensor; ++part) {
             const int group = isTensor ? copy : groupOf(copy) * tensor + part;

@@ -81,11 +81,15 @@ void addPipe(const AxisVolumes& volumes, int stage, std::span<const int> nodeOfR
     const auto stages = static_cast<int>(volumes.stages.size());
     const auto ranks = static_cast<int>(nodeOfRank.size()) / stages;
     const StageVolumes& here = volumes.stages[static_cast<std::size_t>(stage)];
+    const auto nodeOf = [&](int ofStage, int rank) {
+        const int place = ofStage * ranks + rank;
+        return nodeOfRank[static_cast<std::size_t>(place)];
+    };
     const auto send = [&](int to, std::int64_t bytes) {
         if (bytes == 0) return;
         for (int rank = 0; rank < ranks; ++rank) {
-            const int from = nodeOfRank[static_cast<std::size_t>(stage * ranks + rank)];
-            const int other = nodeOfRank[static_cast<std::size_t>(to * ranks + rank)];
+            const int from = nodeOf(stage, rank);
+            const int other = nodeOf(to, rank);
             if (from == other) continue;
             nodes[static_cast<std::size_t>(from)].pipe.egress += bytes;
             nodes[static_cast<std::size_t>(other)].pipe.ingress += bytes;

@@ -111,13 +111,17 @@ JobPlace placeOf(const AxisVolumes& volumes, const Cluster& cluster,
     for (const Span span : kSpans) placeSpan(volumes, span, nodeOfRank, nodes, place[span]);
     const auto stages = static_cast<int>(volumes.stages.size());
     const auto ranks = static_cast<int>(nodeOfRank.size()) / stages;
+    const auto nodeOf = [&](int ofStage, int rank) {
+        const int at = ofStage * ranks + rank;
+        return nodeOfRank[static_cast<std::size_t>(at)];
+    };
     std::vector<int> senders(cluster.nodes.size());
     for (int stage = 0; stage < stages; ++stage) {
         bool crosses = false;
         const int next = (stage + 1) % stages;
         for (int rank = 0; rank < ranks; ++rank) {
-            const int from = nodeOfRank[static_cast<std::size_t>(stage * ranks + rank)];
-            const int to = nodeOfRank[static_cast<std::size_t>(next * ranks + rank)];
+            const int from = nodeOf(stage, rank);
+            const int to = nodeOf(next, rank);
             if (from == to) continue;
             crosses = true;
             if (next == 0 && volumes.stages.back().toNextBytes == 0) continue;

@@ -34,9 +34,10 @@ void addChain(const Shape& shape, std::int64_t weight, std::span<const int> node
               Units& units) {
     const int stride = shape.stride(Axis::kPipe);
     for (int stage = 0; stage + 1 < shape.degree(Axis::kPipe); ++stage) {
-        const auto rank = static_cast<std::size_t>(first + stage * stride);
-        const int here = nodeOfRank[rank];
-        const int there = nodeOfRank[rank + static_cast<std::size_t>(stride)];
+        const int rank = first + stage * stride;
+        const int next = rank + stride;
+        const int here = nodeOfRank[static_cast<std::size_t>(rank)];
+        const int there = nodeOfRank[static_cast<std::size_t>(next)];
         if (here == there) continue;
         units[static_cast<std::size_t>(here)][Axis::kPipe] += weight;
         units[static_cast<std::size_t>(there)][Axis::kPipe] += weight;
@@ -47,7 +48,8 @@ void addGroup(const Shape& shape, Axis axis, std::int64_t weight, std::span<cons
               int first, Counter& counter, Units& units) {
     const int degree = shape.degree(axis);
     for (int at = 0; at < degree; ++at) {
-        counter.add(nodeOfRank[static_cast<std::size_t>(first + at * shape.stride(axis))]);
+        const int rank = first + at * shape.stride(axis);
+        counter.add(nodeOfRank[static_cast<std::size_t>(rank)]);
     }
     if (counter.touched().size() > 1) {
         for (const int node : counter.touched()) {

@@ -24,10 +24,16 @@ float drawn(std::uint64_t key) {
     return static_cast<float>(static_cast<double>(key >> 40U) / (1 << 23U) - 1.0);
 }
 
+/// Of a matrix whose rows lie one after another.
+std::size_t placeOf(int row, int column, int columns) {
+    const int place = row * columns + column;
+    return static_cast<std::size_t>(place);
+}
+
 std::vector<float> sample(int number, std::uint64_t kind) {
     std::vector<float> values;
     for (int at = 0; at < kWidth; ++at) {
-        values.push_back(drawn((kind << 40U) + static_cast<std::uint64_t>(number * kWidth + at)));
+        values.push_back(drawn((kind << 40U) + placeOf(number, at, kWidth)));
     }
     return values;
 }
@@ -150,18 +156,16 @@ void Trainer::forward(int micro, Pass& pass) {
     for (std::size_t layer = 0; layer < weights_.size(); ++layer) {
         const std::vector<float> weights = gathered(layer);
         const float* const second = weights.data() + width * kWidth;
-        std::vector<float> inner(static_cast<std::size_t>(kMicroBatch * width), 0.0F);
+        std::vector<float> inner(placeOf(kMicroBatch, 0, width), 0.0F);
         std::vector<float> y(x.size(), 0.0F);
         for (int one = 0; one < kMicroBatch; ++one) {
             for (int column = 0; column < width; ++column) {
-                float& value = inner[static_cast<std::size_t>(one * width + column)];
+                float& value = inner[placeOf(one, column, width)];
                 for (int row = 0; row < kWidth; ++row) {
-                    value += weights[static_cast<std::size_t>(column * kWidth + row)] *
-                             x[static_cast<std::size_t>(one * kWidth + row)];
+                    value += weights[placeOf(column, row, kWidth)] * x[placeOf(one, row, kWidth)];
                 }
                 for (int row = 0; row < kWidth; ++row) {
-                    y[static_cast<std::size_t>(one * kWidth + row)] +=
-                        second[column * kWidth + row] * value;
+                    y[placeOf(one, row, kWidth)] += second[column * kWidth + row] * value;
                 }
             }
         }
@@ -184,7 +188,7 @@ void Trainer::backward(int micro, Pass& pass) {
         for (int at = 0; at < kMicroBatch; ++at) {
             const std::vector<float> wanted = sample(micro * kMicroBatch + at, 2);
             for (int row = 0; row < kWidth; ++row) {
-                const auto place = static_cast<std::size_t>(at * kWidth + row);
+                const std::size_t place = placeOf(at, row, kWidth);
                 slope[place] =
                     (pass.output[place] - wanted[static_cast<std::size_t>(row)]) / kGlobalBatch;
             }
@@ -199,23 +203,22 @@ void Trainer::backward(int micro, Pass& pass) {
         const std::vector<float> weights = gathered(layer);
         std::vector<float> gradient(weights.size(), 0.0F);
         std::vector<float> below(slope.size(), 0.0F);
-        const std::ptrdiff_t second = width * kWidth;
+        const std::size_t second = placeOf(width, 0, kWidth);
         for (int one = 0; one < kMicroBatch; ++one) {
             const float* const dy = slope.data() + one * kWidth;
             const float* const x = pass.inputs[layer].data() + one * kWidth;
             for (int column = 0; column < width; ++column) {
-                const float inner =
-                    pass.inner[layer][static_cast<std::size_t>(one * width + column)];
-                const std::ptrdiff_t place = std::ptrdiff_t{column} * kWidth;
+                const float inner = pass.inner[layer][placeOf(one, column, width)];
                 float back = 0;
                 for (int row = 0; row < kWidth; ++row) {
-                    back += weights[static_cast<std::size_t>(second + place + row)] * dy[row];
-                    gradient[static_cast<std::size_t>(second + place + row)] += inner * dy[row];
+                    const std::size_t place = second + placeOf(column, row, kWidth);
+                    back += weights[place] * dy[row];
+                    gradient[place] += inner * dy[row];
                 }
                 for (int row = 0; row < kWidth; ++row) {
-                    gradient[static_cast<std::size_t>(place + row)] += back * x[row];
-                    below[static_cast<std::size_t>(one * kWidth + row)] +=
-                        weights[static_cast<std::size_t>(place + row)] * back;
+                    const std::size_t place = placeOf(column, row, kWidth);
+                    gradient[place] += back * x[row];
+                    below[placeOf(one, row, kWidth)] += weights[place] * back;
                 }
             }
         }

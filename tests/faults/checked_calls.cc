@@ -5,7 +5,8 @@
 namespace rank {
 
 float valueOf(int rank, std::size_t index, int turn) {
-    return static_cast<float>((index * 7 + static_cast<std::size_t>(rank * 3 + turn)) % 11);
+    const int start = rank * 3 + turn;
+    return static_cast<float>((index * 7 + static_cast<std::size_t>(start)) % 11);
 }
 
 CheckedCall::CheckedCall(isthmusComm_t comm, int me, int ranks, int turn, unsigned seed,

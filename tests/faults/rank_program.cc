@@ -192,7 +192,7 @@ int big() {
     std::vector<float> ordinary(count, static_cast<float>(me + 1));
     if (const auto result = sumOnce(world, ordinary); result != isthmusSuccess)
         return failed(result);
-    const auto wanted = static_cast<float>(ranks * (ranks + 1) / 2);
+    const auto wanted = static_cast<float>(ranks * (ranks + 1)) / 2;
     for (const float value : ordinary) {
         if (value != wanted) return 99;
     }

@@ -27,7 +27,6 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 using testing::AllOf;
 using testing::HasSubstr;
-using testing::StartsWith;
 
 const char* const kLimit = "1500";  // ms
 

@@ -41,8 +41,8 @@ TEST(Segments, NeedTheWindow) {
         plansOf({Collective::kAllReduce, oneNode(3), 3, Mapping::kShared}, stagedAllReduce);
     auto whole = repeat(plans, 3, 2);
     const int steps = static_cast<int>(plans[1].steps.size());
-    for (int i = 0; i < steps; ++i) {
-        std::vector<int>& after = whole[1].steps[static_cast<std::size_t>(2 * steps + i)].after;
+    for (int step = 2 * steps; step < 3 * steps; ++step) {
+        std::vector<int>& after = whole[1].steps[static_cast<std::size_t>(step)].after;
         std::erase_if(after, [&](int before) { return before < 2 * steps; });
     }
     EXPECT_FALSE(proveBothModels(Collective::kAllReduce, whole, oneNode(3)));

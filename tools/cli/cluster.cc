@@ -23,7 +23,6 @@ namespace isthmus::cli {
 namespace {
 
 using cluster::ClusterState;
-using cluster::Rate;
 using cluster::StateStore;
 
 struct ClusterOptions {

@@ -120,7 +120,7 @@ Call allToAllV(Counts sent, Counts wanted) {
     };
 }
 
-Call allReduceOfList(std::vector<std::size_t> counts) {
+Call allReduceOfList(const std::vector<std::size_t>& counts) {
     return [=](Caller& me) {
         std::vector<const void*> inputs;
         std::vector<void*> outputs;

@@ -16,6 +16,12 @@ protected:
     std::unique_ptr<TransportWorld> world;
 };
 
+/// Of the content that one of ten sends as its `number`th.
+std::uint64_t seedOf(int number, int position) {
+    const int seed = 10 * number + position;
+    return static_cast<std::uint64_t>(seed);
+}
+
 TEST_P(Messages, EveryLengthArrivesWhole) {
     std::uint64_t sequence = 0;
     for (const std::size_t bytes :
@@ -128,7 +134,7 @@ TEST_P(Messages, BothDirectionsBeyondTheCreditAtOnce) {
     for (int at = 0; at < kMessages; ++at) {
         for (int side = 0; side < 2; ++side) {
             sends.push_back(std::make_unique<Posted>(tagOf(at), kBytes));
-            sends.back()->fill(static_cast<std::uint64_t>(2 * at + side));
+            sends.back()->fill(sends.size() - 1);
             receives.push_back(std::make_unique<Posted>(tagOf(at), kBytes));
             world->link(side, 1 - side).postSend(sends.back()->operation);
         }
@@ -161,7 +167,7 @@ TEST_P(Messages, LargeBothWaysWithThree) {
         for (int to = 0; to < 3; ++to) {
             if (from == to) continue;
             sends.push_back(std::make_unique<Posted>(tagOf(1), kBytes));
-            sends.back()->fill(static_cast<std::uint64_t>(10 * from + to));
+            sends.back()->fill(seedOf(from, to));
             world->link(from, to).postSend(sends.back()->operation);
         }
     }
@@ -180,7 +186,7 @@ TEST_P(Messages, LargeBothWaysWithThree) {
     for (int from = 0; from < 3; ++from) {
         for (int to = 0; to < 3; ++to) {
             if (from == to) continue;
-            EXPECT_EQ(receives[at++]->firstWrong(static_cast<std::uint64_t>(10 * from + to)), -1);
+            EXPECT_EQ(receives[at++]->firstWrong(seedOf(from, to)), -1);
         }
     }
 }
@@ -269,17 +275,14 @@ TEST_P(Messages, CountersSayWhatWasMoved) {
 }
 
 TEST_P(Messages, ControlMessagesKeepTheirOrder) {
-    for (int at = 0; at < 20; ++at) {
-        const Bytes message(static_cast<std::size_t>(at * 200), static_cast<std::byte>(at));
-        world->link(0, 1).sendControl(message);
-    }
+    const auto messageOf = [](int at) {
+        return Bytes(200 * static_cast<std::size_t>(at), static_cast<std::byte>(at));
+    };
+    for (int at = 0; at < 20; ++at) world->link(0, 1).sendControl(messageOf(at));
     world->link(1, 0);
     auto& controls = world->at(1).recorder.controls;
     ASSERT_TRUE(world->runUntil([&] { return controls.size() == 20; }));
-    for (int at = 0; at < 20; ++at) {
-        EXPECT_EQ(controls[at],
-                  Bytes(static_cast<std::size_t>(at * 200), static_cast<std::byte>(at)));
-    }
+    for (int at = 0; at < 20; ++at) EXPECT_EQ(controls[at], messageOf(at));
 }
 
 TEST_P(Messages, TheFingerprintIsAnnouncedToWhoIsLate) {

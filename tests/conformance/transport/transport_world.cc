@@ -16,7 +16,7 @@ std::byte valueAt(std::uint64_t seed, std::size_t position) {
 
 ProcessId TransportWorld::idOf(int position) {
     static std::uint64_t run = 0;  // worlds of one test program are never confused
-    return {static_cast<std::uint64_t>(0x1000 + position), ++run};
+    return {0x1000 + static_cast<std::uint64_t>(position), ++run};
 }
 
 Endpoint& TransportWorld::link(int from, int to) {

@@ -28,7 +28,9 @@ std::atomic<std::uint64_t> transferredBytes{0};
 struct Region {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
+    std::byte* memory = nullptr;  // at begin
 
+    std::byte* at(std::uint64_t address) const { return memory + (address - begin); }
     bool holds(std::uint64_t address, std::uint64_t bytes) const {
         return address >= begin && address <= end && bytes <= end - address;
     }
@@ -123,7 +125,7 @@ public:
         const std::string key = randomText();
         const std::lock_guard lock(port_->mutex);
         const RmaRegion id{++lastId_};
-        port_->regions[key] = {begin, begin + bytes};
+        port_->regions[key] = {begin, begin + bytes, address};
         keys_[id] = key;
         return id;
     }
@@ -235,7 +237,7 @@ private:
             outcome = Status::mismatch("remote memory is not registered");
         }
         if (outcome.ok()) {
-            copy(transfer.local, reinterpret_cast<std::byte*>(transfer.remote), transfer.bytes);
+            copy(transfer.local, region->second.at(transfer.remote), transfer.bytes);
             transferredBytes += transfer.bytes;
         }
         done_.emplace_back(transfer.context, outcome);

@@ -50,7 +50,7 @@ TEST(EqualCards, AreTheTheoremInWholeNumbers) {
     for (int n = 2; n <= 12; ++n) {
         for (int k = 0; k <= n + 3; ++k) {
             std::vector<bool> contributes(static_cast<std::size_t>(n), true);
-            contributes.resize(static_cast<std::size_t>(n + k), false);
+            contributes.insert(contributes.end(), static_cast<std::size_t>(k), false);
             const std::vector<int> shares = equalCards(contributes);
             const double units = std::accumulate(shares.begin(), shares.end(), 0);
             const int helpers = std::min(n, k);

@@ -27,8 +27,8 @@ TEST(AsyncCalls, RunFiftyAtOnceInOrderOfPriorityOrNot) {
         std::vector<std::vector<float>> buffers;
         std::vector<std::shared_ptr<Work>> works;
         for (int i = 0; i < kCalls; ++i) {
-            buffers.emplace_back(static_cast<std::size_t>(1 + i * 211),
-                                 static_cast<float>(rank + i));
+            const std::size_t elements = 1 + static_cast<std::size_t>(i) * 211;
+            buffers.emplace_back(elements, static_cast<float>(rank + i));
         }
         for (int i = 0; i < kCalls; ++i) {
             CallOptions options;

@@ -80,7 +80,7 @@ inline bool sums(Communicator& communicator, std::size_t count = 33) {
     const auto work = communicator.call(allReduceOf(buffer), blocking());
     const int ranks = communicator.ranks();
     return work->isDone() && work->status().ok() &&
-           buffer == std::vector<float>(count, static_cast<float>(ranks * (ranks + 1) / 2));
+           buffer == std::vector<float>(count, static_cast<float>(ranks * (ranks + 1)) / 2);
 }
 
 }  // namespace isthmus::test

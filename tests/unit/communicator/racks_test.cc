@@ -66,16 +66,14 @@ void exchange(Rank rank, Communicator& communicator, const CallOptions& options)
     EXPECT_EQ(sum, std::vector<std::int32_t>(kCount, (1 << ranks) - 1));
 
     const std::vector<std::int32_t> own(kCount, rank);
-    std::vector<std::int32_t> all(static_cast<std::size_t>(ranks * kCount));
+    std::vector<std::int32_t> all(static_cast<std::size_t>(ranks) * kCount);
     ASSERT_TRUE(
         right(communicator.call(callOf(Collective::kAllGather, own, all, kCount), options)));
     std::vector<std::int32_t> blocks;
-    std::vector<std::int32_t> scattered(all.size());
+    std::vector<std::int32_t> scattered;
     for (int block = 0; block < ranks; ++block) {
         blocks.insert(blocks.end(), kCount, block);
-        for (int i = 0; i < kCount; ++i) {
-            scattered[static_cast<std::size_t>(block * kCount + i)] = 100 * rank + block;
-        }
+        scattered.insert(scattered.end(), kCount, 100 * rank + block);
     }
     EXPECT_EQ(all, blocks);
 
@@ -88,8 +86,9 @@ void exchange(Rank rank, Communicator& communicator, const CallOptions& options)
     ASSERT_TRUE(
         right(communicator.call(callOf(Collective::kAllToAll, scattered, all, kCount), options)));
     for (int block = 0; block < ranks; ++block) {
-        EXPECT_EQ(all[static_cast<std::size_t>(block * kCount)], 100 * block + rank);
-        EXPECT_EQ(all[static_cast<std::size_t>((block + 1) * kCount - 1)], 100 * block + rank);
+        const std::size_t first = static_cast<std::size_t>(block) * kCount;
+        EXPECT_EQ(all[first], 100 * block + rank);
+        EXPECT_EQ(all[first + kCount - 1], 100 * block + rank);
     }
     std::vector<std::int32_t> sent(kCount, rank == 1 ? 77 : 0);
     ASSERT_TRUE(

@@ -58,7 +58,7 @@ LinkModel sameLink() {
 }
 
 /// Every rank on a node of its own.
-double simulatedSeconds(const Form& form, int ranks, int bytesEach, int segments = 1) {
+double simulatedSeconds(const Form& form, int ranks, std::uint64_t bytesEach, int segments = 1) {
     std::vector<int> nodeOf;
     for (int rank = 0; rank < ranks; ++rank) nodeOf.push_back(rank);
     const Layout layout = Layout::of(nodeOf);
@@ -70,7 +70,7 @@ double simulatedSeconds(const Form& form, int ranks, int bytesEach, int segments
         plans.push_back(std::move(*plan));
     }
     PlanCall call = PlanCall::of(form.collective, DataType::kUint8,
-                                 static_cast<std::uint64_t>(ranks * bytesEach), ranks);
+                                 static_cast<std::uint64_t>(ranks) * bytesEach, ranks);
     call.segments = segments;
     call.window = segments;
     const Result<double> seconds = simulateSeconds(plans, layout, call, sameLink());

@@ -38,7 +38,7 @@ TEST(FlatCost, OfHalvingAndTwoWayRingsByHand) {
     EXPECT_DOUBLE_EQ(secondsOf(Collective::kAllReduce, "halving", 8, 400), 60 + 700 + 175 + 12);
     // 6 ranks: 4 halve; 400 bytes fold in first and 400 are told last
     EXPECT_DOUBLE_EQ(secondsOf(Collective::kAllReduce, "halving", 6, 400),
-                     60 + (800 + 600) + (400 + 300) / 2 + 12);
+                     60 + (800 + 600) + (200 + 150) + 12);
     EXPECT_DOUBLE_EQ(secondsOf(Collective::kReduceScatter, "halving", 8, 400), 30 + 350 + 175 + 6);
     // 5 ranks: 2 rounds each way, 2 messages in each
     EXPECT_DOUBLE_EQ(secondsOf(Collective::kAllReduce, "bidirectional_ring", 5, 500),

@@ -47,7 +47,9 @@ TEST(Meetings, ShowASmallOperandInTheLineThatTellsOfTheCall) {
     job.step(0);
     const CallSlot& slot = job.group(0).slotOf(job.group(0).myPosition(), 0);
     EXPECT_EQ(slot.sequence, 1U);
-    EXPECT_EQ(std::memcmp(reinterpret_cast<const std::byte*>(&slot) + 32, numbers.data(), 32), 0);
+    std::vector<float> shown(numbers.size());
+    std::memcpy(shown.data(), reinterpret_cast<const std::byte*>(&slot) + 32, 32);
+    EXPECT_EQ(shown, numbers);
 }
 
 TEST(Meetings, EndInTheStepThatFindsEverybody) {

@@ -22,7 +22,7 @@ class Stepping : public testing::TestWithParam<Setting> {
 protected:
     /// What everybody must end with when rank r begins with r + 1.
     static float sum(const EngineJob& job) {
-        return static_cast<float>(job.ranks() * (job.ranks() + 1) / 2);
+        return static_cast<float>(job.ranks() * (job.ranks() + 1)) / 2;
     }
     std::vector<std::span<float>> buffersOf(EngineJob& job, std::size_t elements) {
         std::vector<std::span<float>> buffers;

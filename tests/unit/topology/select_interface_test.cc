@@ -28,7 +28,7 @@ std::vector<NetDevice> node() {
 
 using Choices = std::vector<InterfaceChoice>;
 
-Choices chosen(std::string_view wish, InterfaceContext context = {"10.77.0.1", true}) {
+Choices chosen(std::string_view wish, const InterfaceContext& context = {"10.77.0.1", true}) {
     const auto choices = selectInterfaces(node(), wish, context);
     EXPECT_TRUE(choices.ok()) << wish << ": " << choices.status().what();
     return choices.ok() ? *choices : Choices{};

@@ -35,7 +35,8 @@ public:
 };
 
 struct Process {
-    explicit Process(std::uint64_t number, const JobKey& key, TcpOptions options = optionsOf()) {
+    explicit Process(std::uint64_t number, const JobKey& key,
+                     const TcpOptions& options = optionsOf()) {
         id = {number, number};
         auto made = makeTcpTransport(options, id, key, sleepSet, listener);
         EXPECT_TRUE(made.ok()) << made.status().what();
