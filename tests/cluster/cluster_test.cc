@@ -290,6 +290,18 @@ TEST_F(Cluster, RefusesWhatItDoesNotUnderstand) {
     EXPECT_EQ(isthmus({"cluster", "up", "2", "--name", "../x"}).exitCode, 1);
     EXPECT_EQ(isthmus({"cluster", "rate", "--name", "not-" + name_, "1gbit"}).exitCode, 1);
     EXPECT_EQ(isthmus({"cluster"}).exitCode, 1);
+    // A cable is cut while nodes are up; a node without one would be another node.
+    for (const std::vector<std::string>& made :
+         {std::vector<std::string>{"cluster", "up", "2", "--name", name_},
+          {"run", "--nodes", "2x1"},
+          {"bench", "all_reduce", "--nodes", "2x1"}}) {
+        std::vector<std::string> words = made;
+        words.insert(words.end(), {"--rate", "1gbit+cut"});
+        if (made[0] == "run") words.insert(words.end(), {"--", "true"});
+        const Ended ended = isthmus(words);
+        EXPECT_EQ(ended.exitCode, 1) << made[0];
+        EXPECT_THAT(ended.error, HasSubstr("`isthmus cluster rate` cuts")) << made[0];
+    }
 }
 
 }  // namespace

@@ -126,6 +126,12 @@ Result<MadeCluster> makeCluster(StateStore& store, const ClusterPlan& plan) {
     if (plan.mtu < 1280 || plan.mtu > 65535) {  // 1280: the least IPv6 allows, RFC 8200 section 5
         return Status::invalidArgument(fmt::format("mtu {}: 1280 to 65535 are possible", plan.mtu));
     }
+    if (plan.rates.isCut()) {
+        return Status::invalidArgument(fmt::format(
+            "rate \"{}\": nodes are made with whole cables; `isthmus cluster rate` cuts "
+            "those of a cluster that is up",
+            plan.rates.text()));
+    }
     MadeCluster made;
     ClusterState& state = made.state;
     state.name = plan.name;

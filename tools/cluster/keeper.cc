@@ -105,9 +105,9 @@ private:
             const std::string port = portOfNode(node, card);
             links += fmt::format(
                 "link add name {0} mtu {1} type veth peer name {2} mtu {1} netns {3}\n"
-                "link set {0} master {4} {5}\n",
+                "link set {0} master {4} up\n",
                 port, plan_.mtu, deviceOfCard(card), inits[static_cast<std::size_t>(node)],
-                bridgeOfCard(card), rate.isCut ? "down" : "up");
+                bridgeOfCard(card));
             if (rate.isLimited())
                 queues += fmt::format("qdisc replace dev {} root {}\n", port, rate.queueText());
         }

@@ -70,6 +70,10 @@ std::string CardRates::text() const {
     return joined;
 }
 
+bool CardRates::isCut() const {
+    return std::any_of(cards.begin(), cards.end(), [](const Rate& rate) { return rate.isCut; });
+}
+
 std::uint64_t CardRates::bitsPerSecond() const {
     std::uint64_t sum = 0;
     for (const Rate& rate : cards) {

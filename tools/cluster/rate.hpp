@@ -41,6 +41,8 @@ struct CardRates {
     static Result<CardRates> parse(std::string_view text);
 
     std::string text() const;
+    /// One of the cables is.
+    bool isCut() const;
     /// Of all cards together; 0: one of them is not limited.
     std::uint64_t bitsPerSecond() const;
     bool operator==(const CardRates&) const = default;

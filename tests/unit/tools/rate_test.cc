@@ -13,6 +13,8 @@ TEST(CardRates, AreRatesWithPlusesBetweenThem) {
     EXPECT_EQ(two->text(), "4gbit+1gbit");
     EXPECT_EQ(CardRates::parse("1gbit+none")->bitsPerSecond(), 0U);
     EXPECT_TRUE(CardRates::parse("1gbit+cut")->cards[1].isCut);
+    EXPECT_TRUE(CardRates::parse("1gbit+cut")->isCut());
+    EXPECT_FALSE(two->isCut());
     EXPECT_EQ(CardRates::parse("1gbit+cut")->bitsPerSecond(), 1'000'000'000U);
     for (const char* wrong : {"", "+", "1gbit+", "+1gbit", "1gbit,1gbit", "1gbit++1gbit",
                               "none+none+none+none+none+none+none+none+none"})
