@@ -98,6 +98,20 @@ isthmusResult_t isthmusWireCounters(isthmusComm_t comm, isthmusWireCounters_t* c
     return isthmusSuccess;
 }
 
+isthmusResult_t isthmusCardCounters(isthmusComm_t comm, isthmusCardCounters_t* cards, int* count) {
+    if (Status status = checkHandle(comm, count); !status.ok()) return resultOf(status);
+    if (*count < 0 || (*count > 0 && cards == nullptr))
+        return resultOf(Status::invalidArgument("no room for the counters of cards"));
+    const std::vector<CardCounters> all = comm->communicator->cardCounters();
+    const std::size_t shown = std::min(all.size(), static_cast<std::size_t>(*count));
+    for (std::size_t at = 0; at < shown; ++at) {
+        cards[at] = {{}, all[at].sent, all[at].received};
+        all[at].name.copy(cards[at].name, sizeof(cards[at].name) - 1);
+    }
+    *count = static_cast<int>(all.size());
+    return isthmusSuccess;
+}
+
 isthmusResult_t isthmusEventFd(isthmusComm_t comm, int* fd) {
     if (Status status = checkHandle(comm, fd); !status.ok()) return resultOf(status);
     const auto descriptor = comm->communicator->eventDescriptor();

@@ -354,4 +354,11 @@ WireCounters Communicator::wireCounters() {
     return sum;
 }
 
+std::vector<CardCounters> Communicator::cardCounters() {
+    std::vector<CardCounters> cards;
+    const Transport* const between = runtime_.betweenNodes();
+    if (between != nullptr) runtime_.engine().withToken([&] { cards = between->cards(); });
+    return cards;
+}
+
 }  // namespace isthmus

@@ -128,6 +128,8 @@ public:
 
     /// Bytes to and from other nodes since the process started.
     WireCounters wireCounters();
+    /// Of the process, card by card, where the transport between nodes knows; any thread.
+    std::vector<CardCounters> cardCounters();
 
 private:
     Communicator(Runtime& runtime, std::unique_ptr<Exchanger> exchanger, Rank me, int ranks,

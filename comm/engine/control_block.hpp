@@ -13,7 +13,7 @@ namespace isthmus {
 /// kLanes.
 inline constexpr int kLanes = 8;
 /// Segments of one call that may be active at once.
-inline constexpr int kMaxWindow = 4;
+inline constexpr int kMaxWindow = 8;
 /// Offset of a buffer that peers cannot map.
 inline constexpr std::uint64_t kNotMapped = ~std::uint64_t{0};
 

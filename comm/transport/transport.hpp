@@ -101,6 +101,14 @@ struct WireCounters {
     std::uint64_t receivedTotal = 0;
 };
 
+/// What one card carried since the process started: bytes of the streams between nodes, as they go
+/// into and come out of sockets; the packets around them are not counted.
+struct CardCounters {
+    std::string name;
+    std::uint64_t sent = 0;
+    std::uint64_t received = 0;
+};
+
 /// One peer process as one transport reaches it. Connects when first used. Owned by its Transport.
 /// Nothing here blocks or calls back; everything is on the engine's thread.
 class Endpoint {
@@ -175,6 +183,10 @@ public:
 
     /// Moves bytes and runs completions. Never blocks. Returns how many things happened.
     virtual int progress(Time now) = 0;
+
+    /// One entry for each card this process uses, in the order of use; empty where the transport
+    /// does not know what the cards carry.
+    virtual std::vector<CardCounters> cards() const = 0;
 
     /// Called before the engine sleeps in SleepSet::wait (the transport keeps its descriptors
     /// registered there): marks this process as asleep for peers that share memory with it, then

@@ -24,6 +24,7 @@ public:
 
     std::string_view name() const override { return transport_->name(); }
     Bytes address() const override { return transport_->address(); }
+    std::vector<CardCounters> cards() const override { return transport_->cards(); }
     Result<Endpoint*> endpoint(const ProcessId& peer, const Bytes& address) override {
         if (std::find(reachable_.begin(), reachable_.end(), peer) == reachable_.end()) {
             return Status(Status::Code::kUnsupported, "the peer is on another node");

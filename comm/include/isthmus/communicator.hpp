@@ -38,6 +38,13 @@ struct WireCounters {
     std::uint64_t receivedTotal = 0;
 };
 
+/// What one card carried between nodes since this process started: bytes of its TCP connections.
+struct CardCounters {
+    std::string name;
+    std::uint64_t sent = 0;
+    std::uint64_t received = 0;
+};
+
 /// An agreed set of ranks: `communicator->allReduce(gradient)` starts a call and gives its Work,
 /// `communicator->blocking().allReduce(gradient)` ends it and gives its Status.
 ///
@@ -170,6 +177,18 @@ public:
         ISTHMUS_TRY(detail::statusOf(isthmusWireCounters(handle_.get(), &counters)));
         return WireCounters{counters.sent_payload, counters.received_payload, counters.sent_total,
                             counters.received_total};
+    }
+
+    /// One for each card that this process uses; empty where the transport does not tell.
+    Result<std::vector<CardCounters>> cardCounters() const {
+        int count = 0;
+        ISTHMUS_TRY(detail::statusOf(isthmusCardCounters(handle_.get(), nullptr, &count)));
+        std::vector<isthmusCardCounters_t> counted(static_cast<std::size_t>(count));
+        ISTHMUS_TRY(detail::statusOf(isthmusCardCounters(handle_.get(), counted.data(), &count)));
+        std::vector<CardCounters> cards;
+        for (const isthmusCardCounters_t& card : counted)
+            cards.push_back({card.name, card.sent, card.received});
+        return cards;
     }
 
     /// For event loops of the caller: poll eventFd() for reading, then progress().

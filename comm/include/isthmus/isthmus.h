@@ -205,6 +205,14 @@ typedef struct {
 } isthmusWireCounters_t;
 ISTHMUS_API isthmusResult_t isthmusWireCounters(isthmusComm_t comm,
                                                 isthmusWireCounters_t* counters);
+/* The same for each card that this process uses: bytes into and out of its TCP connections, what
+ * went twice because a card was lost too. *count: room in cards[], then how many there are. */
+typedef struct {
+    char name[32]; /* of the interface, such as "eth0" */
+    uint64_t sent, received;
+} isthmusCardCounters_t;
+ISTHMUS_API isthmusResult_t isthmusCardCounters(isthmusComm_t comm, isthmusCardCounters_t* cards,
+                                                int* count);
 
 /* ---- memory ---- */
 /* Memory that the ranks of this node map; 64-byte aligned, zeros. Only isthmusMemFree frees it. */

@@ -217,6 +217,8 @@ public:
     }
     void wakeUp() override { port_->isAsleep.store(false, std::memory_order_relaxed); }
     /// Nobody tells when a peer's transport is made.
+    std::vector<CardCounters> cards() const override { return {}; }
+
     Time nextEvent() const override {
         return isWaitingForPort() ? lastNow_ + std::chrono::milliseconds(1) : Time::max();
     }

@@ -110,6 +110,8 @@ public:
     }
     void wakeUp() override { mustLook_ = true; }
 
+    std::vector<CardCounters> cards() const override { return {}; }
+
     Time nextEvent() const override {
         bool hasDevice = false;
         for (const auto& [peer, link] : links_) {

@@ -158,6 +158,8 @@ public:
         mustLook_ = true;  // whoever wakes us did it through a descriptor
     }
 
+    std::vector<CardCounters> cards() const override { return {}; }
+
     Time nextEvent() const override {
         for (const auto& [peer, link] : links_) {
             if (link->isConnecting() && !link->endpoint().isGone()) {

@@ -156,6 +156,8 @@ public:
                             [](const auto& each) { return each.second->hasWork(); });
     }
     void wakeUp() override {}
+    std::vector<CardCounters> cards() const override { return {}; }
+
     Time nextEvent() const override {
         Time next = Time::max();
         for (const auto& [peer, end] : ends_) next = std::min(next, end->nextEvent());

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "comm/transport/tcp/tcp_shares.hpp"
 #include "comm/transport/tcp/tcp_stream.hpp"
 
 namespace isthmus {
@@ -34,10 +35,11 @@ inline constexpr std::size_t kMostTcpChunks = 256;
 /// The peer says what it has after so many.
 inline constexpr int kTcpChunksPerWord = 16;
 
-/// Against the direction of a connection: "I have every chunk before this one", or a goodbye.
+/// Against the direction of a connection: "I have every chunk before this one, and these came
+/// late", or, one byte, a goodbye.
 struct TcpWord {
     enum class Kind : char { kHave = 'A', kBye = 'B' };
-    static constexpr std::size_t kHaveBytes = 1 + sizeof(std::uint64_t);
+    static constexpr std::size_t kHaveBytes = 1 + sizeof(std::uint64_t) + sizeof(TcpLateness);
 };
 
 /// The connections that lead to one peer.
@@ -62,6 +64,7 @@ public:
     bool isOpen() const;
     const Status& lastLoss() const { return lastLoss_; }
     void setRoom();
+    void count(std::vector<CardCounters>& cards) const;
     void close();
 
     /// Reads what the peer says on that connection. Failed: it has ended. True: it said goodbye.
@@ -89,7 +92,10 @@ private:
         Time movedAt{0};
         std::uint64_t written = 0;  // bytes, as its peer's system counts them
         double waiting = 0;         // of them, not acknowledged
-        double bytesPerSecond = 0;  // 0: it has not carried enough to say
+        double bytesPerSecond = 0;  // that it carried lately
+        std::uint64_t carried = 0;  // bytes, by the last look
+        std::uint64_t counted = 0;  // by the last count
+        int mostUnsent = 0;         // bytes, as its kernel was told
         std::chrono::steady_clock::time_point usedAt;
         bool isLost = false;
         bool isTold = false;
@@ -102,10 +108,14 @@ private:
         return !lane.sent.empty() && !lane.sent.back()->isWhole();
     }
     Lane* freeLane() const;
+    bool isForgotten(const Lane& lane) const;
     void measure();
+    void countCarried();
+    static void limitUnsent(Lane& lane);
     std::size_t write(Lane& lane);
     std::unique_ptr<Chunk> takeChunk(std::span<const iovec> pieces);
-    void have(std::uint64_t next);
+    void have(std::uint64_t next, const TcpLateness& late);
+    double secondsOf(const Lane& lane) const;
     bool isStalled(Lane& lane, Time now);
     void tellLosses(Time now);
 
@@ -116,6 +126,10 @@ private:
     std::vector<std::unique_ptr<Chunk>> spare_;
     std::uint64_t sequence_ = 0;
     std::size_t kept_ = 0;
+    TcpShares shares_;
+    std::uint64_t had_ = 0;         // chunks, as the peer said last
+    double bytesPerShare_ = 125e6;  // and second
+    std::chrono::steady_clock::time_point countedAt_;
     std::chrono::steady_clock::time_point measuredAt_;
     Time watchedAt_{0};
     Time lostAt_{0};       // a connection was, and nobody was told; zero: not so
@@ -135,17 +149,22 @@ public:
     bool take(UniqueFd socket);
     TcpIn& lane(std::size_t at) { return lanes_[at]->in; }
     bool isEmpty() const;
+    void count(std::vector<CardCounters>& cards) const;
     void sayBye();
     void close();
 
 private:
+    struct Store {
+        std::unique_ptr<std::byte[]> bytes;  // of a chunk's greatest length
+        std::size_t size = 0;                // of this one
+    };
     struct Lane {
         Lane(TcpLink& link, std::size_t at) : in(link, at) {}
         TcpIn in;
         TcpChunkHeader chunk;
-        std::size_t headerBytes = 0;   // of chunk
-        std::size_t left = 0;          // of its bytes
-        std::vector<std::byte> early;  // those of a chunk that is not due
+        std::size_t headerBytes = 0;  // of chunk
+        std::size_t left = 0;         // of its bytes
+        Store early;                  // those of a chunk that was not due when it began
         bool hasEnded = false;
         Status failure;
 
@@ -160,6 +179,10 @@ private:
     void begin(Lane& lane);
     void discard(Lane& lane, std::size_t bytes);
     void readEarly(Lane& lane);
+    std::size_t readChunk(Lane& lane, std::size_t most);
+    Store takeStore(std::size_t bytes);
+    void noteLate(std::size_t card);
+    Lane* nextLane() const;
     Moved hand(Lane& lane, std::span<const iovec> pieces);
     Moved handEarly(std::span<const iovec> pieces);
     static std::size_t note(Lane& lane, const Moved& moved);
@@ -171,9 +194,11 @@ private:
     std::vector<std::unique_ptr<Lane>> lanes_;
     std::size_t taken_ = 0;  // connections that came
     std::uint64_t next_ = 0;
-    std::size_t done_ = 0;  // bytes of that chunk that were handed on
-    std::map<std::uint64_t, std::vector<std::byte>> early_;  // whole chunks that were not due
+    std::size_t done_ = 0;                  // bytes of that chunk that were handed on
+    std::map<std::uint64_t, Store> early_;  // whole chunks that were not due
+    std::vector<Store> spare_;
     int unsaid_ = 0;
+    TcpLateness late_{};
     std::vector<std::byte> waste_;
     std::vector<iovec> pieces_;
 };

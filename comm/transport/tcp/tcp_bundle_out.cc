@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -18,11 +19,20 @@ namespace {
 /// A connection whose peer's system acknowledges nothing for so long, while others are served, is
 /// taken for lost: what it carries goes over the others. Nothing is lost or doubled by a mistake.
 constexpr Time kStall = std::chrono::seconds(1);
-/// A connection that has carried this much is out of TCP's slow start.
-constexpr std::uint64_t kRatedBytes = std::uint64_t{2} << 20;
+/// How much later than the quickest card one may have a chunk through: below what the passes of a
+/// call that are under way take together.
 constexpr double kSlack = 1.25;
-constexpr double kSlackSeconds = 2e-3;
-constexpr std::chrono::duration<double> kTryAgain{20e-3};
+constexpr double kSlackSeconds = 8e-3;
+/// Where ranks share processors one is away for milliseconds.
+constexpr double kUnsentSeconds = 3e-3;
+constexpr double kLeastUnsent = kTcpChunkBytes;
+constexpr double kMostUnsent = 4 << 20;  // what Linux keeps for a socket at most (tcp_wmem)
+/// A card that is left alone costs a fiftieth of the time at most to be tried.
+constexpr double kForgotten = 50;
+constexpr std::chrono::milliseconds kCountEvery{10};
+/// After a longer time without a look it is not known how much of it there was nothing to send.
+constexpr std::chrono::milliseconds kLongestCount{100};
+constexpr double kWeight = 0.2;  // of the latest count
 constexpr Time kMeasureEvery = std::chrono::microseconds(500);
 constexpr Time kWatchEvery = std::chrono::milliseconds(100);
 /// A process that dies loses all its connections, within this.
@@ -31,17 +41,15 @@ constexpr Time kTellAfter = std::chrono::milliseconds(300);
 }  // namespace
 
 TcpBundleOut::TcpBundleOut(TcpShared& shared, TcpLink& link, std::vector<std::string> names)
-    : shared_(shared), names_(std::move(names)) {
+    : shared_(shared), names_(std::move(names)), shares_(names_.size()) {
     for (std::size_t at = 0; at < names_.size(); ++at)
         lanes_.push_back(std::make_unique<Lane>(shared, link, at));
 }
 
 void TcpBundleOut::opened(std::size_t at, UniqueFd socket) {
-    // What waits here cannot go another way: no more than keeps the card busy.
-    const auto most = static_cast<int>(kTcpChunkBytes);
-    if (isBundle()) ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &most, sizeof(most));
     lanes_[at]->out.socket.watch(shared_, std::move(socket));
     lanes_[at]->written = lanes_[at]->out.progress().acknowledged;
+    if (isBundle()) limitUnsent(*lanes_[at]);
 }
 
 bool TcpBundleOut::isOpen() const {
@@ -63,22 +71,37 @@ Moved TcpBundleOut::writeSome(std::span<const iovec> pieces) {
     return moved;
 }
 
+/// What waits in a socket cannot go another way, and is what keeps the card busy while this process
+/// is not on a processor: the same time for each.
+void TcpBundleOut::limitUnsent(Lane& lane) {
+    const auto most = static_cast<int>(
+        std::clamp(lane.bytesPerSecond * kUnsentSeconds, kLeastUnsent, kMostUnsent));
+    if (std::abs(most - lane.mostUnsent) <= lane.mostUnsent / 8) return;
+    lane.mostUnsent = most;
+    ::setsockopt(lane.out.socket.fd.get(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &most, sizeof(most));
+}
+
+/// Until it has through what waits there and a chunk more.
+double TcpBundleOut::secondsOf(const Lane& lane) const {
+    return (lane.waiting + kTcpChunkBytes) / (shares_.of(lane.out.socket.lane) * bytesPerShare_);
+}
+
+/// What was slow may be quick by now: tried with a chunk, as seldom as that costs little.
+bool TcpBundleOut::isForgotten(const Lane& lane) const {
+    const std::chrono::duration<double> idle = measuredAt_ - lane.usedAt;
+    return lane.waiting == 0 && idle.count() >= kForgotten * secondsOf(lane);
+}
+
 /// That a card has room says little: a slow one has much room, too, and the end of a call would
 /// wait for what lies there. So each takes what it has through little later than the quickest
 /// would.
 TcpBundleOut::Lane* TcpBundleOut::freeLane() const {
-    double known = 1;
-    for (const auto& lane : lanes_) known = std::max(known, lane->bytesPerSecond);
-    const auto secondsOf = [known](const Lane& lane) {
-        return (lane.waiting + kTcpChunkBytes) /
-               (lane.bytesPerSecond > 0 ? lane.bytesPerSecond : known);
-    };
     double least = std::numeric_limits<double>::max();
     double leastFree = least;
     Lane* best = nullptr;
     for (const auto& lane : lanes_) {
         if (!isUsable(*lane)) continue;
-        const double seconds = secondsOf(*lane);
+        const double seconds = isForgotten(*lane) ? 0 : secondsOf(*lane);
         least = std::min(least, seconds);
         if (!lane->out.hasRoom() || isBusy(*lane) || seconds >= leastFree) continue;
         best = lane.get();
@@ -94,15 +117,29 @@ void TcpBundleOut::measure() {
     for (const auto& lane : lanes_) {
         if (!isUsable(*lane)) continue;
         const TcpOut::Progress progress = lane->out.progress();
-        // A rate measured while it was hardly used was of little; the longer that is ago, the more
-        // it is worth another try.
-        const double idle = std::chrono::duration<double>(now - lane->usedAt) / kTryAgain;
-        const bool isKnown = lane->written >= kRatedBytes;
-        lane->bytesPerSecond = isKnown ? progress.bytesPerSecond * (1 + idle) : 0;
-        lane->waiting = static_cast<double>(lane->written) -
-                        std::min(static_cast<double>(lane->written),
-                                 static_cast<double>(progress.acknowledged));
+        lane->carried = std::min(lane->written, progress.acknowledged);
+        lane->waiting = static_cast<double>(lane->written - lane->carried);
     }
+    countCarried();
+}
+
+/// How fast it goes at present.
+void TcpBundleOut::countCarried() {
+    const std::chrono::duration<double> span = measuredAt_ - countedAt_;
+    if (span < kCountEvery) return;
+    countedAt_ = measuredAt_;
+    double rate = 0;
+    double shares = 0;
+    for (const auto& lane : lanes_) {
+        const double latest = static_cast<double>(lane->carried - lane->counted) / span.count();
+        lane->counted = lane->carried;
+        if (span > kLongestCount || !isUsable(*lane)) continue;
+        lane->bytesPerSecond += kWeight * (latest - lane->bytesPerSecond);
+        rate += lane->bytesPerSecond;
+        shares += shares_.of(lane->out.socket.lane);
+        limitUnsent(*lane);
+    }
+    if (rate > 0) bytesPerShare_ = std::max(rate / shares, 1e6);
 }
 
 std::unique_ptr<TcpBundleOut::Chunk> TcpBundleOut::takeChunk(std::span<const iovec> pieces) {
@@ -135,8 +172,8 @@ std::size_t TcpBundleOut::write(Lane& lane) {
     const Moved moved = lane.out.writeSome({&rest, 1});
     chunk.written += moved.bytes;
     lane.written += moved.bytes;
-    lane.usedAt = std::chrono::steady_clock::now();
     lane.waiting += static_cast<double>(moved.bytes);
+    lane.usedAt = measuredAt_;
     isQuiet_ = false;
     if (!moved.failure.ok()) lose(lane.out.socket.lane, moved.failure);
     return moved.bytes;
@@ -201,6 +238,10 @@ bool TcpBundleOut::lose(std::size_t at, const Status& why) {
                        [](const auto& each) { return !each->isLost; });
 }
 
+void TcpBundleOut::count(std::vector<CardCounters>& cards) const {
+    for (const auto& lane : lanes_) lane->out.socket.count(cards);
+}
+
 void TcpBundleOut::close() {
     for (const auto& lane : lanes_) {
         if (lane->out.socket.fd.isOpen()) ::shutdown(lane->out.socket.fd.get(), SHUT_WR);
@@ -219,18 +260,24 @@ Result<bool> TcpBundleOut::hear(std::size_t at) {
         if (got <= 0)
             return Status::peerLost(got < 0 ? std::strerror(errno) : "closed the connection");
         lane.heard += static_cast<std::size_t>(got);
+        lane.out.socket.received += static_cast<std::uint64_t>(got);
         if (lane.word[0] == std::byte{static_cast<unsigned char>(TcpWord::Kind::kBye)}) return true;
         if (lane.word[0] != std::byte{static_cast<unsigned char>(TcpWord::Kind::kHave)})
             return Status::mismatch("says what is no word");
         if (lane.heard < lane.word.size()) continue;
         lane.heard = 0;
         std::uint64_t next = 0;
+        TcpLateness late{};
         std::memcpy(&next, lane.word.data() + 1, sizeof(next));
-        have(next);
+        std::memcpy(late.data(), lane.word.data() + 1 + sizeof(next), sizeof(late));
+        have(next, late);
     }
 }
 
-void TcpBundleOut::have(std::uint64_t next) {
+void TcpBundleOut::have(std::uint64_t next, const TcpLateness& late) {
+    if (next <= had_) return;  // the same word came by every way
+    had_ = next;
+    shares_.correct(late);
     const auto forget = [&](std::deque<std::unique_ptr<Chunk>>& chunks) {
         // One that is half written must be written to its end.
         while (!chunks.empty() && chunks.front()->sequence < next &&

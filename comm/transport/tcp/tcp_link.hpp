@@ -27,6 +27,10 @@ public:
     bool takeIncoming(UniqueFd fd);
     void happened(const TcpSocket& socket, std::uint32_t events);
     int progress(Time now);
+    void count(std::vector<CardCounters>& cards) const {
+        out_.count(cards);
+        in_.count(cards);
+    }
     bool hasWork() const;
     bool isExpecting() const { return !endpoint_.isGone() && endpoint_.isExpecting(); }
     /// How soon progress() must run again; Time::max(): when something arrives.

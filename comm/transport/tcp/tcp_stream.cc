@@ -46,6 +46,7 @@ Moved TcpOut::writeSome(std::span<const iovec> pieces) {
         return moved;
     }
     if (sent > 0) moved.bytes = static_cast<std::size_t>(sent);
+    socket.sent += moved.bytes;
     if (moved.bytes < totalOf(pieces)) setRoom(false);
     return moved;
 }
@@ -81,8 +82,8 @@ void TcpOut::watchWindow(Time now) {
 TcpOut::Progress TcpOut::progress() const {
     tcp_info info{};
     socklen_t bytes = sizeof info;
-    if (::getsockopt(socket.fd.get(), IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0) return {1, 0, 0};
-    return {info.tcpi_unacked, info.tcpi_bytes_acked, static_cast<double>(info.tcpi_delivery_rate)};
+    if (::getsockopt(socket.fd.get(), IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0) return {1, 0};
+    return {info.tcpi_unacked, info.tcpi_bytes_acked};
 }
 
 Moved TcpIn::readSome(std::span<const iovec> pieces) {
@@ -96,6 +97,7 @@ Moved TcpIn::readSome(std::span<const iovec> pieces) {
         return moved;
     }
     moved.bytes = static_cast<std::size_t>(got);
+    socket.received += moved.bytes;
     moved.isEnd = got == 0;
     isEmpty_ = moved.bytes < totalOf(pieces);
     return moved;

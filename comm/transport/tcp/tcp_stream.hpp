@@ -26,10 +26,18 @@ struct TcpSocket {
     TcpLink* link = nullptr;
     bool isOut = false;
     std::size_t lane = 0;
+    std::size_t card = 0;  ///< of ours
     UniqueFd fd;
+    std::uint64_t sent = 0;  ///< bytes, since it was opened
+    std::uint64_t received = 0;
 
     void watch(TcpShared& shared, UniqueFd opened);
     void unwatch(TcpShared& shared);
+    /// Adds what it carried to its card's.
+    void count(std::vector<CardCounters>& cards) const {
+        cards[card].sent += sent;
+        cards[card].received += received;
+    }
 };
 
 /// An outgoing connection. After a short write it waits for room instead of asking again.
@@ -38,7 +46,7 @@ public:
     TcpOut(TcpShared& shared, TcpLink& link, std::size_t lane) : shared_(shared) {
         socket.link = &link;
         socket.isOut = true;
-        socket.lane = lane;
+        socket.lane = socket.card = lane;
     }
     Moved writeSome(std::span<const iovec> pieces) override;
     void setRoom(bool hasRoom);
@@ -56,7 +64,6 @@ public:
     struct Progress {
         std::uint32_t unacknowledged = 0;  ///< segments
         std::uint64_t acknowledged = 0;    ///< bytes
-        double bytesPerSecond = 0;         ///< that got through lately; 0: not known
     };
     Progress progress() const;
 

@@ -98,6 +98,14 @@ public:
         return count;
     }
 
+    std::vector<CardCounters> cards() const override {
+        std::vector<CardCounters> cards;
+        for (const TcpOptions::Card& card : options_.cards)
+            cards.push_back({card.interfaceName, 0, 0});
+        for (const auto& [peer, link] : links_) link->count(cards);
+        return cards;
+    }
+
     bool prepareSleep() override {
         mustLook_ = true;  // whoever wakes us did it through a descriptor
         for (const auto& [peer, link] : links_) {

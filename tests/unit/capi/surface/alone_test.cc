@@ -34,6 +34,10 @@ TEST_F(WorldOfOne, KnowsItsPlace) {
     ASSERT_EQ(isthmusWireCounters(comm(), &counters), isthmusSuccess);
     EXPECT_EQ(counters.sent_payload + counters.received_payload, 0U);
     EXPECT_EQ(counters.sent_total + counters.received_total, 0U);
+    int cards = 0;
+    EXPECT_EQ(isthmusCardCounters(comm(), nullptr, &cards), isthmusSuccess);
+    cards = 1;
+    EXPECT_EQ(isthmusCardCounters(comm(), nullptr, &cards), isthmusInvalidArgument);
 }
 
 TEST_F(WorldOfOne, EveryCollectiveCopiesInputToOutput) {

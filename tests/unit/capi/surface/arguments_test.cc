@@ -74,6 +74,7 @@ TEST_F(Arguments, NullCommunicatorIsRefusedByEverythingElse) {
     EXPECT_REFUSED(isthmusCommAbortWithReason(nullptr, "why"), text);
     EXPECT_REFUSED(isthmusCommGetAsyncError(nullptr, &cause), text);
     EXPECT_REFUSED(isthmusWireCounters(nullptr, &counters), text);
+    EXPECT_REFUSED(isthmusCardCounters(nullptr, nullptr, &number), text);
     EXPECT_REFUSED(isthmusProgress(nullptr), text);
     EXPECT_REFUSED(isthmusEventFd(nullptr, &number), text);
     EXPECT_REFUSED(isthmusCommFinalize(nullptr), text);
