@@ -3,56 +3,20 @@
 //
 // usage: micro_rma_device ofi@shm|ofi@tcp|ofi@PROVIDER|ucx@posix|ucx@tcp|ucx [ROUNDS]
 
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <cstdlib>
-#include <string>
 #include <vector>
 
-#include "comm/transport/ofi/ofi_device.hpp"
-#include "comm/transport/transport_choice.hpp"
-#include "comm/transport/ucx/ucx_device.hpp"
+#include "benchmarks/micro/pair.hpp"
 
-namespace isthmus {
+namespace isthmus::micro {
 namespace {
 
 constexpr std::size_t kMessageBytes = 8;
 constexpr std::size_t kPutBytes = std::size_t{1} << 20;
 constexpr int kPutsAtOnce = 4;
 constexpr int kRounds = 7;
-
-[[noreturn]] void stop(const std::string& why) {
-    std::fprintf(stderr, "micro_rma_device: %s\n", why.c_str());
-    std::_Exit(1);
-}
-
-template <typename Value>
-Value valueOf(Result<Value> result) {
-    if (!result.ok()) stop(result.status().what());
-    return std::move(*result);
-}
-
-/// Bytes to and from the other process, outside the device.
-class Wire {
-public:
-    explicit Wire(int socket) : socket_(socket) {}
-    Bytes swap(const Bytes& ours) const {
-        if (::send(socket_, ours.data(), ours.size(), 0) < 0) stop("send");
-        Bytes theirs(65536);
-        const ssize_t got = ::recv(socket_, theirs.data(), theirs.size(), 0);
-        if (got <= 0) stop("the other process is gone");
-        theirs.resize(static_cast<std::size_t>(got));
-        return theirs;
-    }
-
-private:
-    int socket_;
-};
 
 struct Counts final : RmaListener {
     void arrived(std::span<const std::byte>) override { ++messages; }
@@ -86,22 +50,12 @@ public:
     }
 
     bool canPut() const { return canPut_; }
-    /// us for one way, the median of batches: who shares its processors loses some of them whole.
     double bounce(int batches) {
-        constexpr int kBatch = 200;
-        std::vector<double> times;
-        for (int batch = 0; batch < batches; ++batch) {
-            const Time start = clock_.now();
-            for (int at = 0; at < kBatch; ++at) {
-                if (isFirst_) post();
-                await(counts_.messages, 1);
-                if (!isFirst_) post();
-            }
-            const std::chrono::duration<double, std::micro> taken = clock_.now() - start;
-            times.push_back(taken.count() / kBatch / 2);
-        }
-        std::nth_element(times.begin(), times.begin() + batches / 2, times.end());
-        return times[static_cast<std::size_t>(batches) / 2];
+        return halfRoundTrip(batches, [&] {
+            if (isFirst_) post();
+            await(counts_.messages, 1);
+            if (!isFirst_) post();
+        });
     }
     /// GB/s; the other side looks on.
     double put(int times) {
@@ -150,25 +104,11 @@ private:
     std::uint64_t remote_ = 0;
 };
 
-std::unique_ptr<RmaDevice> deviceOf(const TransportChoice& choice) {
-    if (choice.between == "ofi") return valueOf(makeOfiDevice({choice.device, "127.0.0.1", false}));
-    UcxOptions options;
-    if (!choice.device.empty()) options.transports = choice.device + ",self";
-    return valueOf(makeUcxDevice(options));
-}
-
-int run(const std::string& wish, int rounds) {
-    const TransportChoice choice = valueOf(parseTransports(wish));
-    if (choice.between != "ofi" && choice.between != "ucx") stop("expected ofi@... or ucx@...");
-    std::array<int, 2> ends{};
-    if (::socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends.data()) != 0) stop("socketpair");
-    const pid_t child = ::fork();
-    const bool isFirst = child != 0;
-    const Wire wire(ends[isFirst ? 0 : 1]);
-    ::close(ends[isFirst ? 1 : 0]);
-    auto device = deviceOf(choice);
+int measure(const TransportChoice::Between& wish, int rounds, const Wire& wire, bool isFirst) {
+    auto device = openDevice(wish);
     if (isFirst) std::printf("%s\n", device->describe().c_str());
-    Side side(std::move(device), wire, isFirst);
+    // Never destroyed: the other would take it for an end.
+    Side& side = *new Side(std::move(device), wire, isFirst);
     side.bounce(10);
     if (side.canPut()) side.put(20);
     for (int round = 0; round < rounds; ++round) {
@@ -179,17 +119,19 @@ int run(const std::string& wish, int rounds) {
         if (side.canPut()) std::printf(", 1 MiB put %.2f GB/s", rate);
         std::printf("\n");
     }
-    int status = 0;
-    return isFirst && ::waitpid(child, &status, 0) == child && status != 0 ? 1 : 0;
+    return 0;
 }
 
 }  // namespace
-}  // namespace isthmus
+}  // namespace isthmus::micro
 
 int main(int count, char** words) {
+    using namespace isthmus::micro;
     if (count < 2) {
         std::fprintf(stderr, "usage: %s ofi@PROVIDER|ucx@TRANSPORTS [ROUNDS]\n", words[0]);
         return 1;
     }
-    return isthmus::run(words[1], count > 2 ? std::atoi(words[2]) : isthmus::kRounds);
+    const auto wish = wishedTransport(words[1]);
+    const int rounds = count > 2 ? std::atoi(words[2]) : kRounds;
+    runPair([&](const Wire& wire, bool isFirst) { return measure(wish, rounds, wire, isFirst); });
 }

@@ -1,16 +1,12 @@
+#include <atomic>
 #include <cstddef>
 #include <cstring>
-#include <mutex>
 
 #include "comm/base/log.hpp"
-#include "comm/bootstrap/bootstrap_knobs.hpp"
-#include "comm/bootstrap/launch_environment.hpp"
-#include "comm/bootstrap/rendezvous.hpp"
 #include "comm/bootstrap/unique_id.hpp"
 #include "comm/capi/handles.hpp"
 #include "comm/capi/store_callbacks.hpp"
-#include "topology/discover/net_device.hpp"
-#include "topology/discover/select_interface.hpp"
+#include "comm/communicator/environment_job.hpp"
 
 using namespace isthmus;  // NOLINT: this file is the C side of that namespace
 
@@ -43,56 +39,8 @@ std::string nextPrefix(const char* kind) {
     return std::string(kind) + std::to_string(number.fetch_add(1));
 }
 
-// A wrong interface is said at once and on every rank, not by some after having waited for the
-// others.
-Result<Options> environmentOptions() {
-    auto options = Options::fromEnvironment(allKnobs());
-    if (!options.ok() || options->text("ISTHMUS_INTERFACE").empty()) return options;
-    const auto devices = discoverNetDevices();
-    if (!devices.ok()) return devices.status();
-    const auto chosen = selectInterfaces(*devices, options->text("ISTHMUS_INTERFACE"), {});
-    return chosen.ok() ? std::move(options) : Result<Options>(chosen.status());
-}
-
 std::chrono::milliseconds limitOf(const CommunicatorConfig& config, const Options& options) {
     return config.timeout.count() > 0 ? config.timeout : options.milliseconds("ISTHMUS_TIMEOUT");
-}
-
-/// Where the ranks of this process's job met; kept until the process ends, since rank 0 may serve
-/// it.
-struct EnvironmentJob {
-    LaunchEnvironment environment;
-    std::shared_ptr<Rendezvous> rendezvous;
-    std::shared_ptr<Store> store;
-};
-
-Result<EnvironmentJob*> meetByEnvironment(std::chrono::milliseconds limit) {
-    static std::mutex mutex;
-    static EnvironmentJob* job = nullptr;
-    const std::lock_guard lock(mutex);
-    if (job != nullptr) return job;
-    const auto options = environmentOptions();
-    if (!options.ok()) return options.status();
-    auto environment = readLaunchEnvironment(launchFacts());
-    if (!environment.ok()) return environment.status();
-    auto fresh = std::make_unique<EnvironmentJob>();
-    fresh->environment = std::move(*environment);
-    log(LogLevel::kInfo, fresh->environment.explanation);
-    if (fresh->environment.ranks > 1) {
-        const auto ports = parsePortRange(options->text("ISTHMUS_PORT_RANGE"));
-        if (!ports.ok()) return ports.status();
-        RendezvousOptions wishes;
-        wishes.jobKeyDescriptor = options->text("ISTHMUS_JOB_KEY_FD");
-        wishes.jobKeyFile = options->text("ISTHMUS_JOB_KEY_FILE");
-        wishes.ports = *ports;
-        wishes.limit = limit;
-        auto met = meet(fresh->environment, wishes);
-        if (!met.ok()) return met.status();
-        fresh->rendezvous = std::shared_ptr<Rendezvous>(std::move(*met));
-        fresh->store = std::shared_ptr<Store>(fresh->rendezvous, fresh->rendezvous->store.get());
-    }
-    job = fresh.release();
-    return job;
 }
 
 }  // namespace
@@ -165,12 +113,9 @@ isthmusResult_t isthmusCommInitEnv(isthmusComm_t* comm, const isthmusConfig_t* c
     const auto job = meetByEnvironment(limitOf(configOf(config, 0), *options));
     if (!job.ok()) return resultOf(job.status());
     const LaunchEnvironment& environment = (*job)->environment;
-    // Ranks of one machine that go by TCP (ISTHMUS_SHM=0, or no shared memory) need no card.
-    const bool isOneNode = environment.isOneNode() || (*job)->rendezvous->localAddress.empty();
-    const std::string towards = isOneNode ? "127.0.0.1" : (*job)->rendezvous->localAddress;
     auto exchanger = std::make_unique<StoreExchanger>((*job)->store, nextPrefix("env"),
                                                       environment.rank, environment.ranks);
-    return make(comm, Runtime::ofProcess(towards), std::move(exchanger), environment.rank,
+    return make(comm, Runtime::ofProcess((*job)->towards()), std::move(exchanger), environment.rank,
                 environment.ranks, configOf(config, environment.ranks));
 }
 

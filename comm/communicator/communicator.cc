@@ -356,8 +356,12 @@ WireCounters Communicator::wireCounters() {
 
 std::vector<CardCounters> Communicator::cardCounters() {
     std::vector<CardCounters> cards;
-    const Transport* const between = runtime_.betweenNodes();
-    if (between != nullptr) runtime_.engine().withToken([&] { cards = between->cards(); });
+    runtime_.engine().withToken([&] {
+        for (const Transport* between : runtime_.betweenNodes()) {
+            const std::vector<CardCounters> more = between->cards();
+            cards.insert(cards.end(), more.begin(), more.end());
+        }
+    });
     return cards;
 }
 

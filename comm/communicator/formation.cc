@@ -1,128 +1,32 @@
 #include "comm/communicator/formation.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
+#include <map>
 
 #include "comm/algorithm/summing.hpp"
 #include "comm/algorithm/water_fill.hpp"
 #include "comm/base/bytes.hpp"
-#include "comm/base/digest.hpp"
 #include "comm/base/log.hpp"
+#include "comm/communicator/calling_card.hpp"
+#include "comm/communicator/pair_choice.hpp"
 
 namespace isthmus {
 
 namespace {
 
-// Of the blobs below. Ranks of other versions are told apart before anything else is read.
-constexpr std::uint32_t kFormationVersion = 4;
-
 // How long proving co-location may take before TCP is used instead; a peer that is alive answers in
 // microseconds.
 constexpr std::chrono::milliseconds kProofLimit(5000);
 
-struct Card {  // a rank's calling card
-    ProcessId process;
-    std::uint64_t communicator = 0;
-    std::string place;
-    std::string options;  ///< those that must agree
-    Bytes inside;
-    Bytes between;
-    std::uint64_t lineBitsPerSecond = 0;  ///< 0: not known
-    std::uint8_t cards = 1;
-    bool onlySums = false;
-    RackWord rack;
-};
+// How long the transports of a pair may take to prove themselves: longer than the above, which the
+// other end may have to wait for first.
+constexpr std::chrono::milliseconds kWireUpLimit(10'000);
 
-std::string agreedOptions(const Runtime& runtime) {
-    // Rules, not the path of a file with them: what counts is what it says.
-    std::string text = "ISTHMUS_ALGORITHM=" + textOf(runtime.selectorOptions().rules) + " ";
-    for (const auto name : {"ISTHMUS_SEGMENT", "ISTHMUS_WINDOW", "ISTHMUS_INLINE",
-                            "ISTHMUS_DETERMINISTIC", "ISTHMUS_ONE_ROUNDING"}) {
-        text += std::string(name) + "=" + runtime.options().text(name) + " ";
-    }
-    // What reaches other nodes must be one thing; who shares memory may differ.
-    const Transport* const between = runtime.betweenNodes();
-    return text +
-           "ISTHMUS_TRANSPORTS=" + (between == nullptr ? "shm" : std::string(between->name())) +
-           " ";
-}
-
-std::string placeHere() {
-    char host[256] = {};
-    ::gethostname(host, sizeof(host) - 1);
-    return std::string(host) + " pid " + std::to_string(::getpid());
-}
-
-Bytes pack(const Card& card) {
-    ByteWriter writer;
-    writer.put(kFormationVersion)
-        .put(card.process.high)
-        .put(card.process.low)
-        .put(card.communicator);
-    writer.put(std::string_view(card.place)).put(std::string_view(card.options));
-    writer.put(card.lineBitsPerSecond).put(card.cards);
-    writer.put(static_cast<std::uint8_t>(card.onlySums ? 1 : 0));
-    writer.put(std::string_view(card.rack.name)).put(card.rack.bitsPerSecond);
-    writer.put(std::span<const std::byte>(card.inside))
-        .put(std::span<const std::byte>(card.between));
-    return writer.take();
-}
-
-Result<Card> unpack(const Bytes& bytes, Rank rank) {
-    ByteReader reader(bytes);
-    if (const auto version = reader.get<std::uint32_t>(); version != kFormationVersion) {
-        return Status::mismatch(
-            "rank " + std::to_string(rank) + " runs another version of isthmus (start-up format " +
-            std::to_string(version) + ", here " + std::to_string(kFormationVersion) + ")");
-    }
-    Card card;
-    card.process.high = reader.get<std::uint64_t>();
-    card.process.low = reader.get<std::uint64_t>();
-    card.communicator = reader.get<std::uint64_t>();
-    card.place = reader.getText();
-    card.options = reader.getText();
-    card.lineBitsPerSecond = reader.get<std::uint64_t>();
-    card.cards = reader.get<std::uint8_t>();
-    card.onlySums = reader.get<std::uint8_t>() != 0;
-    card.rack = {reader.getText(), reader.get<std::uint64_t>(), card.lineBitsPerSecond};
-    const auto inside = reader.getBytes();
-    card.inside.assign(inside.begin(), inside.end());
-    const auto between = reader.getBytes();
-    card.between.assign(between.begin(), between.end());
-    if (!reader.ok())
-        return Status::mismatch("rank " + std::to_string(rank) + " sent a broken start-up message");
-    return card;
-}
-
-Result<std::vector<Card>> readCards(const std::vector<Bytes>& blobs, Rank me) {
-    std::vector<Card> cards;
-    for (std::size_t rank = 0; rank < blobs.size(); ++rank) {
-        Result<Card> card = unpack(blobs[rank], static_cast<Rank>(rank));
-        if (!card.ok()) return card.status();
-        cards.push_back(std::move(*card));
-    }
-    for (std::size_t rank = 0; rank < cards.size(); ++rank) {
-        if (cards[rank].options != cards[me].options) {
-            return Status(Status::Code::kConfiguration,
-                          "options differ between the ranks: rank " + std::to_string(me) + " has " +
-                              cards[me].options + "and rank " + std::to_string(rank) + " has " +
-                              cards[rank].options);
-        }
-        for (std::size_t other = 0; other < rank; ++other) {
-            if (cards[other].process != cards[rank].process) continue;
-            return Status::invalidArgument("ranks " + std::to_string(other) + " and " +
-                                           std::to_string(rank) + " are the same process (" +
-                                           cards[rank].place +
-                                           "): a process has one rank in a communicator");
-        }
-    }
-    return cards;
-}
+using Verdicts = std::vector<TransportVerdict>;
 
 // Endpoints of ranks that may be on this node; those that turn out to share memory stay.
-std::vector<Endpoint*> proveNode(Runtime& runtime, const std::vector<Card>& cards, Rank me,
+std::vector<Endpoint*> proveNode(Runtime& runtime, const std::vector<CallingCard>& cards, Rank me,
                                  Deadline deadline) {
     std::vector<Endpoint*> endpoints(cards.size(), nullptr);
     Transport* const inside = runtime.insideNode();
@@ -154,48 +58,119 @@ std::vector<Endpoint*> proveNode(Runtime& runtime, const std::vector<Card>& card
     return endpoints;
 }
 
+/// The transports of pairs that have several and have not tried them before.
+std::vector<WireUpTrial> tryTransports(Runtime& runtime, const std::vector<CallingCard>& cards,
+                                       Rank me, const std::vector<Endpoint*>& inside,
+                                       Deadline deadline) {
+    std::vector<WireUp> all;
+    for (std::size_t i = 0; i < cards.size(); ++i) {
+        const auto rank = static_cast<Rank>(i);
+        if (rank == me || inside[i] != nullptr) continue;
+        if (runtime.pairChoices().find(cards[i].process)) continue;
+        const std::vector<std::string> common = commonTransports(cards, me, rank);
+        if (common.size() < 2) continue;
+        for (const std::string& name : common) {
+            all.push_back({rank, cards[i].process, runtime.betweenNodes(name),
+                           cards[i].offer(name)->address});
+        }
+    }
+    if (all.empty()) return {};
+    const auto limit = std::min({kWireUpLimit, timeLeft(deadline),
+                                 runtime.options().milliseconds("ISTHMUS_CONNECT_TIMEOUT")});
+    Engine& engine = runtime.engine();
+    return wireUp(engine, cards.front().communicator, me, all, {}, engine.now() + limit);
+}
+
 struct Proof {
     std::vector<Rank> ranks;
     std::uint64_t blockOffset = 0;
+    std::map<Rank, Verdicts> verdicts;  // on the ways to other ranks
+
+    const Verdicts& on(Rank rank) const {
+        static const Verdicts none;
+        const auto found = verdicts.find(rank);
+        return found == verdicts.end() ? none : found->second;
+    }
 };
 
 Bytes pack(const Proof& proof) {
     ByteWriter writer;
     writer.put(proof.blockOffset).put(static_cast<std::uint32_t>(proof.ranks.size()));
     for (const Rank rank : proof.ranks) writer.put(static_cast<std::int32_t>(rank));
+    for (const auto& [rank, verdicts] : proof.verdicts) {
+        for (const TransportVerdict& verdict : verdicts) {
+            writer.put(static_cast<std::int32_t>(rank));
+            writer.put(std::string_view(verdict.transport)).put(std::string_view(verdict.why));
+        }
+    }
     return writer.take();
+}
+
+Result<Proof> readProof(const Bytes& bytes, Rank rank, int ranks) {
+    ByteReader reader(bytes);
+    Proof proof;
+    proof.blockOffset = reader.get<std::uint64_t>();
+    const auto count = reader.get<std::uint32_t>();
+    for (std::uint32_t i = 0; i < count && reader.ok(); ++i) {
+        const auto proven = reader.get<std::int32_t>();
+        if (proven >= 0 && proven < ranks) proof.ranks.push_back(proven);
+    }
+    while (reader.ok() && !reader.atEnd()) {
+        Verdicts& verdicts = proof.verdicts[reader.get<std::int32_t>()];
+        std::string transport = reader.getText();
+        verdicts.push_back({std::move(transport), reader.getText()});
+    }
+    if (reader.ok()) return proof;
+    return Status::mismatch("rank " + std::to_string(rank) + " sent a broken start-up message");
 }
 
 Result<std::vector<Proof>> readProofs(const std::vector<Bytes>& blobs) {
     std::vector<Proof> proofs;
     for (std::size_t rank = 0; rank < blobs.size(); ++rank) {
-        ByteReader reader(blobs[rank]);
-        Proof proof;
-        proof.blockOffset = reader.get<std::uint64_t>();
-        const auto count = reader.get<std::uint32_t>();
-        for (std::uint32_t i = 0; i < count && reader.ok(); ++i) {
-            const auto proven = reader.get<std::int32_t>();
-            if (proven >= 0 && proven < static_cast<std::int32_t>(blobs.size()))
-                proof.ranks.push_back(proven);
-        }
-        if (!reader.ok()) {
-            return Status::mismatch("rank " + std::to_string(rank) +
-                                    " sent a broken start-up message");
-        }
-        proofs.push_back(std::move(proof));
+        auto proof =
+            readProof(blobs[rank], static_cast<Rank>(rank), static_cast<int>(blobs.size()));
+        if (!proof.ok()) return proof.status();
+        proofs.push_back(std::move(*proof));
     }
     return proofs;
 }
 
+/// What leads from this rank to each that is on another node. New choices are logged and kept.
+std::map<Rank, PairChoice> choosePairs(Runtime& runtime, const std::vector<CallingCard>& cards,
+                                       const Layout& layout, Rank me,
+                                       const std::vector<Proof>& proofs,
+                                       const std::vector<WireUpTrial>& trials) {
+    std::map<Rank, PairChoice> choices;
+    std::map<Rank, PairChoice> fresh;
+    for (std::size_t i = 0; i < cards.size(); ++i) {
+        const auto rank = static_cast<Rank>(i);
+        if (layout.nodeOf(rank) == layout.nodeOf(me)) continue;
+        const Verdicts& mine = proofs[me].on(rank);
+        const Verdicts& theirs = proofs[i].on(me);
+        const auto known = runtime.pairChoices().find(cards[i].process);
+        // Who tries again has not heard what came of it the last time.
+        if (known && mine.empty() && theirs.empty()) {
+            choices[rank] = *known;
+            continue;
+        }
+        choices[rank] = fresh[rank] = choosePair(cards, me, rank, mine, theirs);
+        runtime.pairChoices().keep(cards[i].process, choices[rank]);
+    }
+    for (const ChoiceLine& line : describeChoices(fresh, trials)) {
+        log(line.isWarning ? LogLevel::kWarning : LogLevel::kInfo, "between nodes: " + line.text);
+    }
+    return choices;
+}
+
 Result<std::vector<std::vector<int>>> racksOf(const Layout& layout,
-                                              const std::vector<Card>& cards) {
+                                              const std::vector<CallingCard>& cards) {
     std::vector<RackWord> words;
-    for (const Card& card : cards) words.push_back(card.rack);
+    for (const CallingCard& card : cards) words.push_back(card.rack);
     return racksOf(layout, words);
 }
 
 /// Ranks that only add; none where nobody would have anything to add.
-std::vector<Rank> summingOf(const std::vector<Card>& cards) {
+std::vector<Rank> summingOf(const std::vector<CallingCard>& cards) {
     std::vector<Rank> summing;
     for (std::size_t rank = 0; rank < cards.size(); ++rank) {
         if (cards[rank].onlySums) summing.push_back(static_cast<Rank>(rank));
@@ -203,14 +178,27 @@ std::vector<Rank> summingOf(const std::vector<Card>& cards) {
     return summing.size() < cards.size() ? summing : std::vector<Rank>{};
 }
 
-int fewestCards(const std::vector<Card>& cards) {
-    return std::min_element(
-               cards.begin(), cards.end(),
-               [](const Card& left, const Card& right) { return left.cards < right.cards; })
+int fewestCards(const std::vector<CallingCard>& cards) {
+    return std::min_element(cards.begin(), cards.end(),
+                            [](const CallingCard& left, const CallingCard& right) {
+                                return left.cards < right.cards;
+                            })
         ->cards;
 }
 
-std::vector<int> sharesOf(const Layout& layout, const std::vector<Card>& cards) {
+/// Cards are used in pairs, the first with the first: who has more says what stays idle, once.
+void noteFewerCards(const std::vector<CallingCard>& cards, Rank me) {
+    static std::atomic<bool> isNoted{false};
+    for (std::size_t rank = 0; rank < cards.size(); ++rank) {
+        if (cards[rank].cards >= cards[me].cards || isNoted.exchange(true)) continue;
+        const std::string count = std::to_string(cards[rank].cards);
+        log(LogLevel::kWarning, "tcp: " + std::to_string(cards[me].cards) + " cards here, rank " +
+                                    std::to_string(rank) + " (" + cards[rank].place + ") has " +
+                                    count + ": the first " + count + " lead there");
+    }
+}
+
+std::vector<int> sharesOf(const Layout& layout, const std::vector<CallingCard>& cards) {
     std::vector<double> rates;
     for (const auto& node : layout.nodes) {
         std::uint64_t most = 0;
@@ -221,8 +209,10 @@ std::vector<int> sharesOf(const Layout& layout, const std::vector<Card>& cards) 
     return unequalShares(rates, nodesWithData(layout));
 }
 
-Status placeMembers(Runtime& runtime, MembershipConfig& config, const std::vector<Card>& cards,
-                    const std::vector<Proof>& proofs, const std::vector<Endpoint*>& inside) {
+Status placeMembers(Runtime& runtime, MembershipConfig& config,
+                    const std::vector<CallingCard>& cards, const std::vector<Proof>& proofs,
+                    const std::vector<Endpoint*>& inside,
+                    const std::map<Rank, PairChoice>& choices) {
     const auto& node = config.layout.nodes[config.layout.nodeOf(config.me)];
     Status status;
     runtime.engine().withToken([&] {
@@ -254,11 +244,9 @@ Status placeMembers(Runtime& runtime, MembershipConfig& config, const std::vecto
                 member.block =
                     reinterpret_cast<ControlBlock*>(member.arena.base + proofs[i].blockOffset);
             } else {
-                Transport* const between = runtime.betweenNodes();
-                const auto endpoint = between == nullptr
-                                          ? Result<Endpoint*>(Status::configuration(
-                                                "no transport reaches " + cards[i].place))
-                                          : between->endpoint(cards[i].process, cards[i].between);
+                const std::string& name = choices.at(rank).transport;
+                const auto endpoint = runtime.betweenNodes(name)->endpoint(
+                    cards[i].process, cards[i].offer(name)->address);
                 if (!endpoint.ok()) {
                     status = endpoint.status().within("rank " + std::to_string(rank));
                     return;
@@ -299,34 +287,18 @@ std::vector<int> nodesFromProofs(const std::vector<std::vector<Rank>>& proven) {
 
 Result<MembershipConfig> formMembership(Runtime& runtime, Exchanger& exchanger, Rank me, int ranks,
                                         Deadline deadline) {
-    static std::atomic<std::uint64_t> made{0};
-    Card mine;
-    mine.process = runtime.self();
-    mine.communicator =
-        Digest().add(mine.process.high).add(mine.process.low).add(made.fetch_add(1)).value();
-    mine.place = placeHere();
-    mine.options = agreedOptions(runtime);
-    mine.onlySums = runtime.onlySums();
-    mine.rack = runtime.rack();
-    mine.lineBitsPerSecond = static_cast<std::uint64_t>(runtime.lineBitsPerSecond());
-    mine.cards = static_cast<std::uint8_t>(runtime.cards());
-    runtime.engine().withToken([&] {
-        if (Transport* inside = runtime.insideNode()) mine.inside = inside->address();
-        if (Transport* between = runtime.betweenNodes()) mine.between = between->address();
-    });
-    std::vector<Bytes> blobs = {pack(mine)};
-    if (ranks > 1) {
-        auto all = exchanger.allGather("cards", blobs.front(), deadline);
-        if (!all.ok()) return all.status();
-        blobs = std::move(*all);
-    }
-    const auto cards = readCards(blobs, me);
+    const auto cards = exchangeCards(runtime, exchanger, me, ranks, deadline);
     if (!cards.ok()) return cards.status();
+    noteFewerCards(*cards, me);
 
     const std::vector<Endpoint*> inside = proveNode(runtime, *cards, me, deadline);
     Proof proof;
     for (Rank rank = 0; rank < ranks; ++rank) {
         if (inside[rank] != nullptr) proof.ranks.push_back(rank);
+    }
+    const auto trials = tryTransports(runtime, *cards, me, inside, deadline);
+    for (const WireUpTrial& trial : trials) {
+        proof.verdicts[trial.peer].push_back({trial.transport, trial.outcome.what()});
     }
     MembershipConfig config;
     config.id = cards->front().communicator;
@@ -364,8 +336,10 @@ Result<MembershipConfig> formMembership(Runtime& runtime, Exchanger& exchanger, 
         status = racks.status();
         if (status.ok()) config.layout.racks = std::move(*racks);
     }
+    if (status.ok()) status = checkTransports(*cards, config.layout.nodes);
     if (status.ok()) {
-        status = placeMembers(runtime, config, *cards, *proofs, inside);
+        const auto choices = choosePairs(runtime, *cards, config.layout, me, *proofs, trials);
+        status = placeMembers(runtime, config, *cards, *proofs, inside, choices);
     }
     if (!status.ok()) {
         runtime.arena().free(*memory);

@@ -107,12 +107,12 @@ Result<RackWord> rackOf(const Options& options) {
     return rack;
 }
 
-/// The cards that lead there, and what was asked of connections.
-Result<TcpOptions> chooseCards(Runtime& runtime, const std::string& towards) {
+/// The cards that lead there, and what was asked of connections. `wish`: as ISTHMUS_INTERFACE.
+Result<TcpOptions> chooseCards(Runtime& runtime, const std::string& wish,
+                               const std::string& towards) {
     const auto devices = discoverNetDevices();
     if (!devices.ok()) return devices.status();
-    const auto chosen =
-        selectInterfaces(*devices, runtime.options().text("ISTHMUS_INTERFACE"), {towards, false});
+    const auto chosen = selectInterfaces(*devices, wish, {towards, false});
     if (!chosen.ok()) return chosen.status();
     const auto rate =
         lineRateOf(runtime.options().text("ISTHMUS_LINE_RATE"), toldBy(*devices, *chosen));
@@ -128,47 +128,72 @@ Result<TcpOptions> chooseCards(Runtime& runtime, const std::string& towards) {
     return tcp;
 }
 
-Result<std::unique_ptr<RmaDevice>> openUcx(const Runtime& runtime, const TransportChoice& choice,
+std::string withCommas(std::string list) {
+    std::replace(list.begin(), list.end(), '+', ',');
+    return list;
+}
+
+Result<std::unique_ptr<RmaDevice>> openUcx(const Runtime& runtime,
+                                           const TransportChoice::Between& choice,
                                            const std::string& card) {
     UcxOptions ucx;
     ucx.library = runtime.options().text("ISTHMUS_UCX_LIBRARY");
-    if (!choice.device.empty()) {
-        ucx.transports = choice.device + ",self";
-        std::replace(ucx.transports.begin(), ucx.transports.end(), '+', ',');
-    }
+    if (!choice.device.empty()) ucx.transports = withCommas(choice.device) + ",self";
     if (choice.device == "tcp") ucx.devices = card;
     return makeUcxDevice(ucx);
 }
 
-Result<std::unique_ptr<RmaDevice>> openDevice(const Runtime& runtime, const TransportChoice& choice,
+Result<std::unique_ptr<RmaDevice>> openDevice(const Runtime& runtime,
+                                              const TransportChoice::Between& choice,
                                               const TcpOptions::Card& card) {
-    if (choice.between == "ofi") return makeOfiDevice({choice.device, card.address, false});
+    if (choice.name == "ofi") return makeOfiDevice({choice.device, card.address, false});
     return openUcx(runtime, choice, card.interfaceName);
 }
 
-Status addBetween(Runtime& runtime, const JobKey& key, const TransportChoice& choice,
-                  const std::string& towards) {
-    if (choice.between.empty()) return {};
-    Result<TcpOptions> tcp = chooseCards(runtime, towards);
-    if (!tcp.ok()) return tcp.status();
+/// Over a card that writes into the memory of others.
+Result<std::unique_ptr<Transport>> openRma(Runtime& runtime, const JobKey& key,
+                                           const TransportChoice::Between& choice,
+                                           const TcpOptions& tcp) {
+    auto device = openDevice(runtime, choice, tcp.cards.front());
+    if (!device.ok()) return device.status();
+    log(LogLevel::kInfo, "between nodes: " + (*device)->describe());
+    RmaOptions rma;
+    rma.door = tcp;
+    rma.door.cards.resize(1);  // peers meet there, and nothing else
     Engine& engine = runtime.engine();
-    Result<std::unique_ptr<Transport>> transport = Status::internal("no transport");
-    if (choice.between == "tcp") {
-        runtime.setCards(static_cast<int>(tcp->cards.size()));
-        transport = makeTcpTransport(*tcp, runtime.self(), key, engine.sleepSet(), engine);
-    } else {
-        auto device = openDevice(runtime, choice, tcp->cards.front());
-        if (!device.ok()) return device.status();
-        log(LogLevel::kInfo, "between nodes: " + (*device)->describe());
-        RmaOptions rma;
-        rma.door = *tcp;
-        rma.door.cards.resize(1);  // peers meet there, and nothing else
-        transport = makeRmaTransport(std::move(*device), std::move(rma), runtime.self(), key,
-                                     engine.sleepSet(), engine);
-    }
+    return makeRmaTransport(std::move(*device), std::move(rma), runtime.self(), key,
+                            engine.sleepSet(), engine);
+}
+
+Status addBetween(Runtime& runtime, const JobKey& key, const TransportChoice::Between& choice,
+                  const TcpOptions& tcp) {
+    Engine& engine = runtime.engine();
+    const bool isTcp = choice.name == "tcp";
+    auto transport = isTcp ? makeTcpTransport(tcp, runtime.self(), key, engine.sleepSet(), engine)
+                           : openRma(runtime, key, choice, tcp);
     if (!transport.ok()) return transport.status();
+    if (isTcp) runtime.setCards(static_cast<int>(tcp.cards.size()));
     runtime.addTransport(std::move(*transport), Runtime::Reach::kBetweenNodes);
     return {};
+}
+
+/// Each that can be had; at least one.
+Status addAllBetween(Runtime& runtime, const JobKey& key, const TransportChoice& choice,
+                     const std::string& towards) {
+    Status first;
+    for (const TransportChoice::Between& each : choice.between) {
+        const bool namesCards = each.name == "tcp" && !each.device.empty();
+        const Result<TcpOptions> tcp = chooseCards(
+            runtime,
+            namesCards ? withCommas(each.device) : runtime.options().text("ISTHMUS_INTERFACE"),
+            towards);
+        if (!tcp.ok()) return tcp.status();
+        const Status added = addBetween(runtime, key, each, *tcp);
+        if (added.ok()) continue;
+        if (first.ok()) first = added;
+        runtime.addMissing({each.name, added.what()});
+    }
+    return runtime.betweenNodes().empty() ? first : Status();
 }
 
 Status addShm(Runtime& runtime, const JobKey& key, const TransportChoice& choice) {
@@ -214,7 +239,7 @@ Result<std::unique_ptr<Runtime>> makeForProcess(const std::string& towards) {
         runtime.setOnlySums(onlySums);
         runtime.setRack(std::move(*rack));
         ISTHMUS_TRY(addShm(runtime, *key, *choice));
-        return addBetween(runtime, *key, *choice, towards);
+        return addAllBetween(runtime, *key, *choice, towards);
     });
 }
 

@@ -1,8 +1,10 @@
 #include "comm/communicator/runtime.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "comm/bootstrap/bootstrap_knobs.hpp"
+#include "comm/communicator/pair_choice.hpp"
 #include "comm/memory/memory_knobs.hpp"
 #include "comm/transport/transport_knobs.hpp"
 #include "topology/topology_knobs.hpp"
@@ -32,11 +34,26 @@ Result<std::unique_ptr<Runtime>> Runtime::make(
     return runtime;
 }
 
+Runtime::Runtime(Options options, std::unique_ptr<Arena> arena)
+    : options_(std::move(options)),
+      arena_(std::move(arena)),
+      pairChoices_(std::make_unique<PairChoices>()) {}
+
 Runtime::~Runtime() = default;
 
 void Runtime::addTransport(std::unique_ptr<Transport> transport, Reach reach) {
-    (reach == Reach::kInsideNode ? insideNode_ : betweenNodes_) = transport.get();
+    if (reach == Reach::kInsideNode) {
+        insideNode_ = transport.get();
+    } else {
+        betweenNodes_.push_back(transport.get());
+    }
     engine_->addTransport(std::move(transport));
+}
+
+Transport* Runtime::betweenNodes(std::string_view name) const {
+    const auto found = std::find_if(betweenNodes_.begin(), betweenNodes_.end(),
+                                    [&](const Transport* each) { return each->name() == name; });
+    return found == betweenNodes_.end() ? nullptr : *found;
 }
 
 }  // namespace isthmus

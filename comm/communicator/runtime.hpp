@@ -2,6 +2,8 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <isthmus/status.hpp>
 
@@ -37,6 +39,14 @@ inline constexpr Knob kCommunicatorKnobs[] = {
 /// Every knob table of the library, for Options and for `isthmus info --options`.
 Options::Tables allKnobs();
 
+/// A transport that ISTHMUS_TRANSPORTS names and this process cannot have.
+struct MissingTransport {
+    std::string name;
+    std::string why;
+};
+
+class PairChoices;
+
 /// What a process has once: options, shared memory, transports, the Engine.
 class Runtime {
 public:
@@ -57,12 +67,18 @@ public:
     Arena& arena() { return *arena_; }
     Engine& engine() { return *engine_; }
     const ProcessId& self() const { return engine_->config().self; }
-    /// The transport that shares memory with this node's ranks, and the one that reaches other
-    /// nodes (either may be null).
+    /// The transport that shares memory with this node's ranks (or null), and those that reach
+    /// other nodes, the best first.
     enum class Reach : std::uint8_t { kInsideNode, kBetweenNodes };
     void addTransport(std::unique_ptr<Transport> transport, Reach reach);
     Transport* insideNode() const { return insideNode_; }
-    Transport* betweenNodes() const { return betweenNodes_; }
+    const std::vector<Transport*>& betweenNodes() const { return betweenNodes_; }
+    /// Of that name; null: there is none.
+    Transport* betweenNodes(std::string_view name) const;
+    const std::vector<MissingTransport>& missingTransports() const { return missing_; }
+    void addMissing(MissingTransport missing) { missing_.push_back(std::move(missing)); }
+    /// Which of them leads to whom. Any thread.
+    PairChoices& pairChoices() { return *pairChoices_; }
     /// What this node's card carries each way; 0: not known. The ranks of a node may differ: the
     /// largest counts.
     double lineBitsPerSecond() const { return lineBitsPerSecond_; }
@@ -78,15 +94,16 @@ public:
     void setCards(int cards) { cards_ = cards; }
 
 private:
-    Runtime(Options options, std::unique_ptr<Arena> arena)
-        : options_(std::move(options)), arena_(std::move(arena)) {}
+    Runtime(Options options, std::unique_ptr<Arena> arena);
 
     Options options_;
     SelectorOptions selectorOptions_;
     std::unique_ptr<Arena> arena_;
     std::unique_ptr<Engine> engine_;
     Transport* insideNode_ = nullptr;
-    Transport* betweenNodes_ = nullptr;
+    std::vector<Transport*> betweenNodes_;
+    std::vector<MissingTransport> missing_;
+    std::unique_ptr<PairChoices> pairChoices_;
     double lineBitsPerSecond_ = 0;
     int cards_ = 1;
     bool onlySums_ = false;

@@ -207,6 +207,7 @@ void Engine::keepNews(Endpoint& from, std::uint64_t id, std::function<void(Membe
 
 void Engine::announced(Endpoint& from, const MessageTag& tag, const CallFingerprint& fingerprint,
                        std::uint64_t bytes) {
+    if (tag.channel == kWireUpChannel) return;
     const auto tell = [tag, fingerprint, bytes](Membership& group) {
         // The receiver's readiness has the message's tag.
         const Rank peer = tag.from == group.me() ? tag.to : tag.from;

@@ -38,6 +38,10 @@ struct MessageTag {
     auto operator<=>(const MessageTag&) const = default;
 };
 
+/// The channel of messages that prove a connection. They are of no communicator: a listener leaves
+/// their announcements alone.
+inline constexpr std::uint16_t kWireUpChannel = 0xfffe;
+
 /// What a rank believes the call is. Travels in every first frame of a message, is never part of
 /// matching.
 struct CallFingerprint {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <vector>
 
 namespace isthmus {
 
@@ -28,16 +27,19 @@ bool isBetween(std::string_view name) {
     return std::find(kBetween.begin(), kBetween.end(), name) != kBetween.end();
 }
 
+TransportChoice automatic() {
+    return {true, {{"tcp", ""}}};
+}
+
 Result<TransportChoice> without(std::string_view text, std::string_view list) {
-    TransportChoice choice{true, "tcp", ""};
+    TransportChoice choice = automatic();
     for (const std::string_view item : itemsOf(list)) {
         if (item == "shm") {
             choice.sharesMemory = false;
         } else if (!isBetween(item)) {
             return wrong(text, "no transport is called \"" + std::string(item) + "\"");
-        } else if (item == choice.between) {
-            choice.between.clear();
         }
+        std::erase_if(choice.between, [&](const auto& each) { return each.name == item; });
     }
     if (choice.sharesMemory || !choice.between.empty()) return choice;
     return wrong(text, "nothing is left");
@@ -46,7 +48,7 @@ Result<TransportChoice> without(std::string_view text, std::string_view list) {
 }  // namespace
 
 Result<TransportChoice> parseTransports(std::string_view text) {
-    if (text == "auto") return TransportChoice{true, "tcp", ""};
+    if (text == "auto") return automatic();
     if (text.starts_with('^')) return without(text, text.substr(1));
     TransportChoice choice;
     for (const std::string_view item : itemsOf(text)) {
@@ -57,19 +59,19 @@ Result<TransportChoice> parseTransports(std::string_view text) {
             continue;
         }
         if (!isBetween(name)) {
-            return wrong(text,
-                         "no transport is called \"" + std::string(item) +
-                             "\"; expected auto, or a list of shm and one of tcp, ucx and ofi");
+            return wrong(text, "no transport is called \"" + std::string(item) +
+                                   "\"; expected auto, or a list of shm, tcp, ucx and ofi");
         }
-        if (!choice.between.empty()) {
-            return wrong(text, "one transport at a time goes between nodes, not " + choice.between +
-                                   " and " + std::string(name));
+        if (std::any_of(choice.between.begin(), choice.between.end(),
+                        [&](const auto& each) { return each.name == name; })) {
+            return wrong(text, std::string(name) + " stands there twice");
         }
-        if (name == "tcp" && at != std::string_view::npos) {
-            return wrong(text, "the card of tcp is chosen by ISTHMUS_INTERFACE");
+        TransportChoice::Between between{std::string(name), ""};
+        if (at != std::string_view::npos) between.device = item.substr(at + 1);
+        if (at != std::string_view::npos && between.device.empty()) {
+            return wrong(text, "nothing stands behind the @ of " + between.name);
         }
-        choice.between = name;
-        if (at != std::string_view::npos) choice.device = item.substr(at + 1);
+        choice.between.push_back(std::move(between));
     }
     return choice;
 }

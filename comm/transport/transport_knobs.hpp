@@ -6,12 +6,13 @@ namespace isthmus {
 
 inline constexpr Knob kTransportKnobs[] = {
     {"ISTHMUS_TRANSPORTS", "auto", Unit::kText,
-     "what carries messages: shm inside a node and one of tcp, ucx and ofi between nodes, as a "
-     "list; "
-     "auto: shm,tcp; ^shm: auto without it; ucx@tcp, ucx@posix+cma: UCX with these transports of "
-     "its own, ucx alone: all of them but tcp; "
-     "ofi@efa, ofi@tcp, ofi@shm: libfabric with this provider, ofi alone: the first that reaches "
-     "other nodes"},
+     "what carries messages, as a list: shm inside a node; tcp, ucx and ofi between nodes, the "
+     "best "
+     "first: two processes use the first that both have and that a few messages have proved; auto: "
+     "shm,tcp; ^shm: auto without it; tcp@eth0+eth1: these cards, in words of ISTHMUS_INTERFACE; "
+     "ucx@tcp, ucx@posix+cma: UCX with these transports of its own, ucx alone: all of them but "
+     "tcp; ofi@efa, ofi@tcp, ofi@shm: libfabric with this provider, ofi alone: the first that "
+     "reaches other nodes"},
     {"ISTHMUS_UCX_LIBRARY", "libucp.so.0", Unit::kText,
      "UCX: a path, or the name that the dynamic linker knows it by"},
     {"ISTHMUS_TCP_CONGESTION", "cubic", Unit::kText,
