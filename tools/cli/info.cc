@@ -7,8 +7,11 @@
 #include "comm/base/knobs.hpp"
 #include "comm/bootstrap/launch_environment.hpp"
 #include "comm/communicator/runtime.hpp"
+#include "tools/cli/bench_options.hpp"
 #include "tools/cli/exit_code.hpp"
 #include "tools/cli/info_facts.hpp"
+#include "tools/cli/own_ranks.hpp"
+#include "tools/cli/reach_session.hpp"
 #include "tools/cli/subcommands.hpp"
 #include "topology/discover/select_interface.hpp"
 #include "topology/model/snapshot.hpp"
@@ -21,6 +24,8 @@ using nlohmann::json;
 struct InfoOptions {
     bool isJson = false;
     bool showsOptions = false;
+    bool isOfCluster = false;
+    BenchOptions ranks;  ///< only where they are started
 };
 
 json optionsAsJson(const Options& options) {
@@ -175,6 +180,23 @@ int info(const InfoOptions& asked) {
     return asInt(ExitCode::kOk);
 }
 
+int reachAsRank(bool isJson) {
+    const auto reach = surveyReach();
+    if (!reach.ok()) return report("info", reach.status());
+    if (!reach->has_value()) return asInt(ExitCode::kOk);
+    fmt::print("{}", isJson ? reachJson(**reach) : reachText(**reach));
+    return asInt((*reach)->isHealthy() ? ExitCode::kOk : ExitCode::kUnhealthy);
+}
+
+int infoOf(const CLI::App& sub, const InfoOptions& asked) {
+    const bool startsRanks = asked.ranks.ranks > 0 || !asked.ranks.nodes.empty();
+    if (!asked.isOfCluster && startsRanks) {
+        return report("info", Status::invalidArgument("--ranks and --nodes go with --cluster"));
+    }
+    if (!asked.isOfCluster) return info(asked);
+    return startsRanks ? startOwnRanks(sub, {"info"}, asked.ranks) : reachAsRank(asked.isJson);
+}
+
 }  // namespace
 
 void addInfo(CLI::App& app, Action& chosen) {
@@ -183,7 +205,16 @@ void addInfo(CLI::App& app, Action& chosen) {
     sub->add_flag("--json", asked->isJson, "print JSON");
     sub->add_flag("--options", asked->showsOptions,
                   "list every ISTHMUS_ option: unit, value, default, who set it");
-    sub->callback([asked, &chosen] { chosen = [asked] { return info(*asked); }; });
+    sub->add_flag(
+        "--cluster", asked->isOfCluster,
+        "what leads from rank to rank: tries every transport of ISTHMUS_TRANSPORTS at "
+        "every pair, and says what is used, how fast it is and what is wrong with others");
+    addRankOptions(*sub, asked->ranks);
+    sub->footer(
+        "--cluster runs under isthmus run, torchrun, mpirun and srun; alone it starts its own "
+        "ranks with --ranks or --nodes. 2: some pair has no way that works.");
+    sub->callback(
+        [sub, asked, &chosen] { chosen = [sub, asked] { return infoOf(*sub, *asked); }; });
 }
 
 }  // namespace isthmus::cli
