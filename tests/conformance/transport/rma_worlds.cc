@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "comm/transport/rma/rma_transport.hpp"
 #include "tests/conformance/transport/transport_world.hpp"
 #include "tests/support/rma/device_kinds.hpp"
@@ -33,8 +31,7 @@ public:
 }  // namespace
 
 std::unique_ptr<TransportWorld> makeRmaWorld(const std::string& kind, int members) {
-    const auto kinds = deviceKinds();
-    if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) return nullptr;
+    if (!isDeviceKind(kind)) return nullptr;
     return std::make_unique<RmaWorld>(kind, members);
 }
 

@@ -1,5 +1,6 @@
 #include "tests/support/rma/device_kinds.hpp"
 
+#include <algorithm>
 #include <iostream>
 
 #include "comm/transport/ofi/ofi_device.hpp"
@@ -40,6 +41,25 @@ constexpr Kind kKinds[] = {
     {"ucx_put", [] { return ucxWith("tcp,self", true); }},
 };
 const std::string kStrict = "strict_";
+const std::string kDropping = "dropping";
+
+/// A kind's name, taken apart.
+struct Wish {
+    std::string name;
+    bool isStrict = false;
+    int dropAfter = 0;
+};
+
+Wish wishOf(std::string kind) {
+    Wish wish;
+    if (kind.starts_with(kDropping)) {
+        wish.dropAfter = std::stoi(kind.substr(kDropping.size()));
+        kind = kStrict + kind.substr(kind.find('_') + 1);
+    }
+    wish.isStrict = kind.starts_with(kStrict);
+    wish.name = wish.isStrict ? kind.substr(kStrict.size()) : kind;
+    return wish;
+}
 
 std::vector<std::string> findKinds() {
     std::vector<std::string> kinds;
@@ -71,17 +91,26 @@ std::vector<std::string> enduringDeviceKinds() {
     return kinds;
 }
 
+std::string droppingKind(const std::string& kind, int dropAfter) {
+    return kDropping + std::to_string(dropAfter) + "_" + kind;
+}
+
+bool isDeviceKind(const std::string& kind) {
+    const auto& kinds = deviceKinds();
+    return std::find(kinds.begin(), kinds.end(), wishOf(kind).name) != kinds.end();
+}
+
 Result<std::unique_ptr<RmaDevice>> makeDevice(const std::string& kind, int member, int failEvery) {
-    const bool isStrict = kind.starts_with(kStrict);
-    const std::string name = isStrict ? kind.substr(kStrict.size()) : kind;
+    const Wish wish = wishOf(kind);
     for (const Kind& each : kKinds) {
-        if (name != each.name) continue;
+        if (wish.name != each.name) continue;
         auto made = each.make();
-        if (!made.ok() || !isStrict) return made;
+        if (!made.ok() || !wish.isStrict) return made;
         StrictOptions options;
         options.seed = 1 + static_cast<std::uint64_t>(member);
         options.credits = 1 + member % 4;
         options.failEvery = failEvery;
+        options.dropAfter = wish.dropAfter;
         return makeStrictDevice(std::move(*made), options);
     }
     return Status::invalidArgument("no device is called " + kind);

@@ -14,6 +14,11 @@ const std::vector<std::string>& deviceKinds();
 /// Those of them that keep their promises when a peer dies.
 std::vector<std::string> enduringDeviceKinds();
 
+/// A device of `kind`, strict, whose connections break at so many posts. Not among deviceKinds.
+std::string droppingKind(const std::string& kind, int dropAfter);
+/// Also of kinds that droppingKind made.
+bool isDeviceKind(const std::string& kind);
+
 /// `member`: which of the devices that will talk to each other; strict ones differ in seed and
 /// credits. `failEvery`: as StrictOptions has it.
 Result<std::unique_ptr<RmaDevice>> makeDevice(const std::string& kind, int member,

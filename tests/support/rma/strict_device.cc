@@ -116,6 +116,7 @@ private:
     struct Peer {
         std::vector<Held> outgoing;
         int transfers = 0;  // inside
+        int posts = 0;
         Phase ending = Phase::kOpen;
         Status failure;
         bool hasToldFailure = false;
@@ -133,6 +134,10 @@ private:
         }
         held.delay = anyDelay();
         peer.outgoing.push_back(std::move(held));
+        if (++peer.posts == options_.dropAfter) {
+            drop(peer, Status::peerLost("the connection broke"));
+            failed(id, Status::peerLost("the connection broke"));
+        }
         return RmaPost::kTaken;
     }
 
@@ -169,7 +174,8 @@ private:
     int releaseOutgoing() {
         int count = 0;
         for (auto& [id, peer] : peers_) {
-            if (peer.ending == Phase::kDropping) count += drop(peer);
+            if (peer.ending == Phase::kDropping)
+                count += drop(peer, Status::aborted("disconnected"));
             std::shuffle(peer.outgoing.begin(), peer.outgoing.end(), random_);
             std::vector<Held> rest;
             for (Held& held : peer.outgoing) {
@@ -184,11 +190,11 @@ private:
         return count;
     }
 
-    int drop(Peer& peer) {
+    int drop(Peer& peer, const Status& why) {
         const auto outgoing = std::exchange(peer.outgoing, {});
         for (const Held& held : outgoing) {
             if (held.kind != Held::kMessage) {
-                later(held.transfer.context, Status::aborted("disconnected"));
+                later(held.transfer.context, why);
             }
         }
         return static_cast<int>(outgoing.size());
@@ -266,6 +272,7 @@ private:
     }
     void failed(RmaPeer id, const Status& why) override {
         Peer& peer = peers_.at(id);
+        if (!peer.failure.ok()) return;
         peer.failure = why;
         peer.endDelay = options_.longestDelay + 2;
     }

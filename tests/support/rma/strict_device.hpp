@@ -14,6 +14,9 @@ struct StrictOptions {
     int longestDelay = 6;
     /// Every n-th registration fails; 0: none.
     int failEvery = 3;
+    /// The connection to a peer breaks at so many posts and transfers to it; 0: never. What is held
+    /// then is lost, whatever may have overtaken it.
+    int dropAfter = 0;
 };
 
 /// The device inside, as unpleasant as the contract allows: messages and transfers overtake each
