@@ -40,7 +40,7 @@ struct FrameHeader {
 
 inline constexpr std::size_t kFrameHeaderBytes = 88;
 inline constexpr std::uint16_t kFrameMagic = 0x7351;
-inline constexpr std::uint8_t kFrameVersion = 1;
+inline constexpr std::uint8_t kFrameVersion = 2;
 
 /// Longest payloads of one frame. One piece of a large message is 256 KiB: the smallest write that
 /// reaches the full rate of a TCP connection (measured on loopback: 16 KiB 26, 64 KiB 51-56,

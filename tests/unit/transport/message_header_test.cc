@@ -39,7 +39,7 @@ TEST(FrameHeader, LayoutIsFixed) {
     const Raw raw = encoded(sample());
     EXPECT_EQ(raw[0], std::byte{0x51});
     EXPECT_EQ(raw[1], std::byte{0x73});
-    EXPECT_EQ(raw[2], std::byte{1});     // version
+    EXPECT_EQ(raw[2], std::byte{2});     // version
     EXPECT_EQ(raw[3], std::byte{4});     // kData
     EXPECT_EQ(raw[4], std::byte{0xE8});  // 1000 = 0x03E8
     EXPECT_EQ(raw[5], std::byte{0x03});
