@@ -191,10 +191,10 @@ void noteFewerCards(const std::vector<CallingCard>& cards, Rank me) {
     static std::atomic<bool> isNoted{false};
     for (std::size_t rank = 0; rank < cards.size(); ++rank) {
         if (cards[rank].cards >= cards[me].cards || isNoted.exchange(true)) continue;
-        const std::string count = std::to_string(cards[rank].cards);
-        log(LogLevel::kWarning, "tcp: " + std::to_string(cards[me].cards) + " cards here, rank " +
-                                    std::to_string(rank) + " (" + cards[rank].place + ") has " +
-                                    count + ": the first " + count + " lead there");
+        log(LogLevel::kWarning, "tcp: " + std::to_string(cards[me].cards) + " cards here, " +
+                                    std::to_string(cards[rank].cards) + " at rank " +
+                                    std::to_string(rank) + " (" + cards[rank].place +
+                                    "): as many lead there as both have");
     }
 }
 

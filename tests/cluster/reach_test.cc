@@ -120,6 +120,22 @@ TEST_F(Reach, WhatDoesNotLeadThereIsNotUsed) {
     EXPECT_THAT(bench.error, HasSubstr("between nodes: tcp with rank 1"));
 }
 
+TEST_F(Reach, AHostWithMoreCardsSaysWhichAreUsed) {
+    const Ended bench =
+        isthmus({"run", "--no-prefix", "--nodes", "1+1", "--rate", "1gbit+1gbit", "--", "sh", "-c",
+                 "if [ $RANK = 1 ]; then export ISTHMUS_TRANSPORTS=shm,tcp@eth0; fi; exec " +
+                     isthmusProgram() + " bench all_reduce -b 1M -n 3 -c 1"});
+    EXPECT_EQ(bench.exitCode, 0) << bench.error;
+    EXPECT_THAT(bench.error,
+                AllOf(HasSubstr("rank 0"), HasSubstr("2 cards here, 1 at rank 1 (node1"),
+                      HasSubstr("as many lead there as both have")));
+    const Ended wrong = isthmus({"run", "--no-prefix", "--nodes", "1+1", "--", "env",
+                                 "ISTHMUS_TRANSPORTS=shm,tcp@nope", isthmusProgram(), "bench",
+                                 "all_reduce", "-b", "1M", "-n", "1"});
+    EXPECT_EQ(wrong.exitCode, 6) << wrong.error;
+    EXPECT_THAT(wrong.error, HasSubstr("no interface or address here matches \"nope\""));
+}
+
 TEST_F(Reach, RanksWithNothingInCommonAreNamed) {
     if (!hasUcx()) GTEST_SKIP() << "no UCX on this machine";
     const std::string before = "if [ $RANK = 1 ]; then export ISTHMUS_TRANSPORTS=tcp; fi; exec ";

@@ -63,6 +63,10 @@ Result<Item> readItem(std::string_view text) {
     if (text.starts_with('[') && text.ends_with(']')) text = text.substr(1, text.size() - 2);
     item.text = text;
     if (text.empty()) return Status::configuration("an interface's name is empty");
+    if (text.starts_with('^')) {
+        return Status::configuration(std::string(text) +
+                                     ": a ^ stands before the whole list, and excludes all of it");
+    }
     const auto slash = text.find('/');
     item.network = rawOf(text.substr(0, slash));
     if (!item.network) return item;
@@ -136,7 +140,8 @@ public:
             if (found.empty()) return unknown(item);
             for (InterfaceChoice& choice : found) {
                 const bool isNew =
-                    std::find(choices.begin(), choices.end(), choice) == choices.end();
+                    std::none_of(choices.begin(), choices.end(),
+                                 [&](const auto& each) { return each.device == choice.device; });
                 if (isNew) choices.push_back(std::move(choice));
             }
         }

@@ -27,9 +27,10 @@ struct InterfaceContext {
 /// Chooses by `wish` (ISTHMUS_INTERFACE), in the order of the wish. Grammar: items with commas
 /// between them. An item is a device's name; the start of names, when no device has that very name;
 /// an address; a network in CIDR form. `=` before an item forbids names that only start so. `^`
-/// before the whole excludes what the items name, instead of choosing it. Empty: the device with
-/// the address `towards`, else the fastest that is up and has hardware. Loopback serves one-node
-/// jobs only. kConfiguration lists the interfaces and addresses there are.
+/// before the whole excludes what the items name, instead of choosing it. A device that several
+/// items name is one, with the address that the first of them means. Empty: the device with the
+/// address `towards`, else the fastest that is up and has hardware. Loopback serves one-node jobs
+/// only. kConfiguration lists the interfaces and addresses there are.
 Result<std::vector<InterfaceChoice>> selectInterfaces(const std::vector<NetDevice>& devices,
                                                       std::string_view wish,
                                                       const InterfaceContext& context);

@@ -12,6 +12,8 @@ namespace isthmus::test {
 namespace {
 
 constexpr std::size_t kArenaBytes = std::size_t{64} << 20;
+/// Of jobs over devices, of which a test has many at once: all pages are there from the start.
+constexpr std::size_t kSmallArenaBytes = std::size_t{8} << 20;
 constexpr std::size_t kInlineBytes = 4096;  // of each lane
 constexpr std::uint64_t kGroupId = 0x6e6;
 
@@ -59,14 +61,15 @@ EngineJob::~EngineJob() {
 
 void EngineJob::makeProcess(Rank rank) {
     Process& process = processes_[rank];
-    auto arena = Arena::create(kArenaBytes);
+    const std::size_t arenaBytes = isReal() ? kSmallArenaBytes : kArenaBytes;
+    auto arena = Arena::create(arenaBytes);
     ASSERT_TRUE(arena.ok()) << arena.status().what();
     process.arena = std::move(*arena);
     EngineConfig config;
     config.self = {0xe1, static_cast<std::uint64_t>(rank)};
     config.clock = &clock();
     config.arena = process.arena.get();
-    config.scratchBytes = kArenaBytes / 4;
+    config.scratchBytes = arenaBytes / 4;
     config.hasThread = false;
     process.engine = std::make_unique<Engine>(config);
     Engine& engine = *process.engine;

@@ -58,6 +58,21 @@ TEST(SelectInterface, AnAddressOrANetwork) {  // BOOT-02
     EXPECT_EQ(chosen("fe80::1%va0"), (Choices{{"va0", "fe80::1%va0"}}));
 }
 
+TEST(SelectInterface, AListOfAllKinds) {
+    EXPECT_EQ(chosen("10.78.0.0/16,=va0,dummy"),
+              (Choices{{"va0.7", "10.78.0.1"}, {"va0", "10.77.0.1"}, {"dummy0", "192.168.9.1"}}));
+    EXPECT_EQ(chosen("dum,va"),
+              (Choices{{"dummy0", "192.168.9.1"}, {"va0", "10.77.0.1"}, {"va0.7", "10.78.0.1"}}));
+    EXPECT_EQ(chosen("=va0,va0.7"), (Choices{{"va0", "10.77.0.1"}, {"va0.7", "10.78.0.1"}}))
+        << "the first = counts for all, and both are whole names";
+    EXPECT_EQ(chosen("0.0.0.0/0", {"", false}).size(), 4U) << "all with IPv4, loopback too";
+}
+
+TEST(SelectInterface, ADeviceNamedTwiceIsOne) {
+    EXPECT_EQ(chosen("va0,fd77::/64,10.77.0.1"), kCard);
+    EXPECT_EQ(chosen("fd77::1,va0"), (Choices{{"va0", "fd77::1"}}));
+}
+
 TEST(SelectInterface, AnExclusion) {  // BOOT-02
     EXPECT_EQ(chosen("^lo,dummy0"), kCard);
     EXPECT_EQ(chosen("^=va0,lo,dummy0", {"", true}), kTagged);
@@ -82,8 +97,9 @@ TEST(SelectInterface, TheFamilyFollowsTheRoute) {  // BOOT-04
 }
 
 TEST(SelectInterface, UnknownOnesAreAnsweredWithWhatThereIs) {
-    for (const char* wish : {"nope", "=va", "10.99.0.1", "10.99.0.0/24", "10.77.0.0/33", "va0,",
-                             "=", "bare0", "va0,nope"}) {
+    for (const char* wish :
+         {"nope", "=va", "10.99.0.1", "10.99.0.0/24", "10.77.0.0/33", "va0,", "=", "bare0",
+          "va0,nope", "va0,^lo", "^va0,^lo", "^", "10.77.0.0/-1", "10.77.0.0/", "va0 "}) {
         const auto choices = selectInterfaces(node(), wish, {"10.77.0.1", true});
         ASSERT_FALSE(choices.ok()) << wish;
         EXPECT_EQ(choices.status().code(), Status::Code::kConfiguration) << wish;
