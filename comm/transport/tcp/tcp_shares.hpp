@@ -18,7 +18,7 @@ using TcpLateness = std::array<std::uint8_t, kMostTcpCards>;
 /// whatever else uses it.
 class TcpShares {
 public:
-    explicit TcpShares(std::size_t cards) : shares_(cards, 1.0) {}
+    explicit TcpShares(std::size_t cards);
 
     /// What the peer saw since it last said so.
     void correct(const TcpLateness& late);
@@ -28,6 +28,7 @@ public:
 
 private:
     std::vector<double> shares_;
+    double step_;
 };
 
 }  // namespace isthmus
