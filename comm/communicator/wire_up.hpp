@@ -22,8 +22,9 @@ struct WireUp {
 struct WireUpDose {
     int pings = 6;  ///< of 8 bytes; the first opens the connection and is not timed
     int transfers = 2;
-    /// Long enough for a card to write it; a multiple of 8.
-    std::size_t transferBytes = std::size_t{256} << 10;
+    /// Long enough for a card to write it (RmaOptions::directBytes), and twice as much of memory
+    /// for each trial; a multiple of 8.
+    std::size_t transferBytes = std::size_t{64} << 10;
 };
 
 /// What became of it.

@@ -2,12 +2,18 @@
 
 #include <sys/epoll.h>
 
+#include <cerrno>
 #include <utility>
 
 #include "comm/base/sleep_set.hpp"
 #include "comm/base/unique_fd.hpp"
 
 namespace isthmus {
+
+/// What errno says of a call that may be tried again later.
+inline bool isPassing(int error) {
+    return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
+}
 
 /// `socket.fd` is `fd` from now on: its news are events of `epoll` with data.ptr = &socket, and
 /// wake whoever sleeps. `socket` stays in place until unwatch().

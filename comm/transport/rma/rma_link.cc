@@ -17,10 +17,6 @@ constexpr std::byte kBye{'B'};
 /// When a connection ends, the peer's last messages may still be on their way.
 constexpr Time kHold = std::chrono::milliseconds(50);
 
-bool isPassing(int error) {
-    return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
-}
-
 }  // namespace
 
 RmaLink::RmaLink(RmaShared& shared, const ProcessId& peer, RmaPlace place,

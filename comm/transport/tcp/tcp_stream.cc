@@ -22,10 +22,6 @@ msghdr messageOf(std::span<const iovec> pieces) {
     return message;
 }
 
-bool isPassing(int error) {
-    return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
-}
-
 }  // namespace
 
 void TcpSocket::watch(TcpShared& shared, UniqueFd opened) {
