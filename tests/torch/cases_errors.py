@@ -1,6 +1,7 @@
 """What is refused, where, and in which words. A refusal happens before any byte moves: the group
 works afterwards."""
 
+import datetime
 import time
 
 import torch
@@ -165,17 +166,17 @@ def missing(world):
         world.meet()
 
 
+def barrier(group, timeout=None, wait_all_ranks=False):
+    """torch's monitored_barrier, also where it refuses every backend but gloo."""
+    if TORCH >= (2, 15):
+        dist.monitored_barrier(group, timeout, wait_all_ranks)
+    else:
+        own = group._get_backend(torch.device("cpu"))
+        own.monitored_barrier(timeout or datetime.timedelta(seconds=10), wait_all_ranks)
+
+
 @case("monitored barrier names who is missing")
 def monitored(world):
-    import datetime
-
-    def barrier(group, timeout=None, wait_all_ranks=False):
-        if TORCH >= (2, 15):
-            dist.monitored_barrier(group, timeout, wait_all_ranks)
-        else:  # the function refuses every backend but gloo
-            own = group._get_backend(torch.device("cpu"))
-            own.monitored_barrier(timeout or datetime.timedelta(seconds=10), wait_all_ranks)
-
     with world.fresh_group(seconds=10) as group:
         barrier(group)
         soon = datetime.timedelta(seconds=1)

@@ -2,7 +2,7 @@
 
 import torch
 import torch.distributed as dist
-from cases_errors import refused
+from cases_errors import barrier, refused
 from data import same
 from harness import case
 
@@ -119,7 +119,7 @@ def monitored(world):
             world.meet()
             return ""
         try:
-            dist.monitored_barrier(group, timeout=_seconds(1), wait_all_ranks=wait_all)
+            barrier(group, _seconds(1), wait_all)
             text = ""
         except RuntimeError as error:
             text = str(error)

@@ -7,7 +7,7 @@ import time
 import torch
 import torch.distributed as dist
 from cases_errors import backend, refused, still_works
-from data import TORCH, same
+from data import TORCH, counting, same
 from harness import case
 
 
@@ -95,8 +95,7 @@ def failing(world):
 @case("sequence numbers begin at 0 and rise by one")
 def sequence(world):
     with world.fresh_group() as group:
-        # Before 2.15 the group asks only those backends that torch knows by name.
-        asked = group if TORCH >= (2, 15) else group._get_backend(torch.device("cpu"))
+        asked = counting(group)
         assert asked._get_sequence_number_for_group() == 0
         for step in range(1, 4):
             handle = dist.all_reduce(torch.ones(1), group=group, async_op=True)

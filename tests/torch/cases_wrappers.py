@@ -3,7 +3,7 @@
 import torch
 import torch.distributed as dist
 from cases_training import STEPS, batch, close, curve, data_parallel, model, sharded
-from data import same
+from data import TORCH, same
 from harness import case
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
@@ -63,12 +63,14 @@ def ddp_hooks(world):
         return curve(wrapped, torch.optim.SGD(wrapped.parameters(), lr=0.05), world.rank)
 
     # 16-bit sums are rounded once here and at every addition by gloo: a few units of their last place.
-    for hook, rtol in (
+    hooks = [
         (default_hooks.fp16_compress_hook, 1e-3),
         (default_hooks.bf16_compress_hook, 5e-3),
         (default_hooks.fp16_compress_wrapper(default_hooks.allreduce_hook), 1e-3),
-        (quantization_hooks.quantization_perchannel_hook, 1e-5),
-    ):
+    ]
+    if TORCH >= (2, 15):  # that of 2.11 reads futures as NCCL's are, and fails on gloo as well
+        hooks.append((quantization_hooks.quantization_perchannel_hook, 1e-5))
+    for hook, rtol in hooks:
         close(*(data_parallel(world, group, hook) for group in both(world)), rtol)
     # Not batched_powerSGD_hook: torch 2.15 fails in it before it calls the group.
     close(*(power(group, powerSGD_hook.powerSGD_hook) for group in both(world)), 1e-4)
