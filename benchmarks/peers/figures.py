@@ -17,10 +17,10 @@ def _row(what, value, limit, unit, is_least, detail=""):
 def _torch(sides, say):
     say("torch, 4 ranks, 64 MB: gloo and isthmus in turn")
     names = {"all_reduce": 5, "reduce_scatter": 8}
-    results = sides.torch(names, 64 * MEGABYTE, 4)
+    results = sides.torch(names, [64 * MEGABYTE], 4)
     bound = sides.bounds(4, 64 * MEGABYTE)["all_reduce_us"] / 1e3
     for name, limit in names.items():
-        result = results[name]
+        result = results[name, 64 * MEGABYTE]
         ratio = result["gloo_us"] / result["isthmus_us"]
         detail = f"gloo {result['gloo_us'] / 1e3:.1f} ms, isthmus {result['isthmus_us'] / 1e3:.1f} ms, " \
                  f"on tensors of its allocator {result['shared_us'] / 1e3:.1f} ms " \

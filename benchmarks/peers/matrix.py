@@ -8,30 +8,37 @@ from sides import Unavailable, placement_of
 
 PROGRAMS = ("arena", "malloc", "openmpi", "han", "mpich", "gloo")
 OURS = ("arena", "malloc")
-TORCH = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast")
+TORCH = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "uneven_all_to_all", "broadcast")
+WHOLE = ("all_reduce", "broadcast")  # one operand; the others have a block for each rank
+BLOCK_BYTES = 16  # which isthmus bench rounds down to, as nccl-tests: below there is nothing to move
 MOST_REPEATS = 2  # of a round during which the processors moved
 
 
 def bytes_moved(collective, ranks):
     """Of a collective in memory that all map, in bytes of DRAM, by those of an all-reduce: limits of its section 5a,
     around the caches."""
-    return {"all_reduce": 1, "all_gather": 1, "all_to_all": 1, "reduce_scatter": (ranks + 1) / (2 * ranks),
+    return {"all_reduce": 1, "all_gather": 1, "all_to_all": 1, "uneven_all_to_all": 1, "reduce_scatter": (ranks + 1) / (2 * ranks),
             "broadcast": 1 / 2}.get(collective)
 
 
 class Matrix:
     def __init__(self, sides, programs, rounds, say):
         self.sides, self.programs, self.rounds, self.say = sides, programs, rounds, say
-        self.missing = {}
+        self.missing, self.hanging = {}, set()
 
     def measure(self, layout, collectives, sizes):
         """Rows of one layout, as they are ready."""
         for collective in collectives:
             self.say(f"{layout.text}: {collective}")
-            mine = [0] if collective == "barrier" else sizes
+            mine = [0] if collective == "barrier" else self._moving(layout, collective, sizes)
             rounds = [self._round(layout, collective, mine) for _ in range(self.rounds)]
             for size in mine:
                 yield self._row(layout, collective, size, rounds)
+
+    @staticmethod
+    def _moving(layout, collective, sizes):
+        least = 0 if collective in WHOLE else BLOCK_BYTES * layout.ranks
+        return [size for size in sizes if size >= least]
 
     def _round(self, layout, collective, sizes):
         """One turn of each program; again while the processors move, a few times."""
@@ -43,12 +50,14 @@ class Matrix:
                 return {"times": times, "places": places}
 
     def _times(self, name, layout, collective, sizes):
-        if name in self.missing:
+        if name in self.missing or (name, layout.text) in self.hanging:
             return {}
         try:
             return self._measured(name, layout, collective, sizes)
         except Unavailable as reason:
             self.say(f"without {name} on {layout.text} for {collective}: {reason}")
+            if "did not end" in str(reason):  # nor would it for the next collective; that takes minutes
+                self.hanging.add((name, layout.text))
             if "installed" in str(reason) or "no Python" in str(reason):
                 self.missing[name] = str(reason)
             return {}
@@ -70,13 +79,9 @@ class Matrix:
         if collective not in TORCH:
             return {}
         where = (None, None) if layout.is_here else (layout.shape, layout.rate)
-        times = {}
-        for size in sizes:
-            if size < 4 * layout.ranks:
-                continue
-            result = self.sides.torch([collective], size, layout.ranks, *where)[collective]
-            times[size] = {"p50_us": result["gloo_us"], "torch_us": result["isthmus_us"]}
-        return times
+        results = self.sides.torch([collective], sizes, layout.ranks, *where)
+        return {size: {"p50_us": result["gloo_us"], "ordinary": result["isthmus_us"], "shared": result["shared_us"]}
+                for (_, size), result in results.items()}
 
     def _row(self, layout, collective, size, rounds):
         row = {"layout": layout.text, "collective": collective, "bytes": size,
@@ -87,6 +92,9 @@ class Matrix:
                 values = [one[key] for one in found if one.get(key) is not None]
                 if values:
                     row[key][name] = round(statistics.median(values), 3)
+        gloo = [one["times"]["gloo"][size] for one in rounds if size in one["times"].get("gloo", {})]
+        row["torch_us"] = {kind: round(statistics.median(one[kind] for one in gloo), 3)
+                           for kind in ("ordinary", "shared") if gloo}
         row["bound_us"] = self._bound(layout, collective, size, rounds)
         peers = [time for name, time in row["p50_us"].items() if name not in OURS]
         row["ratio"] = {name: round(min(peers) / row["p50_us"][name], 3)

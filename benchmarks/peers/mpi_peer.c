@@ -38,6 +38,21 @@ static void fill(float* buffer, size_t elements) {
     }
 }
 
+/* Blocks of `isthmus bench all_to_all --uneven`: (2 ((i + j) mod P) + 1) / P of the even one. */
+static int exchange_uneven(const float* send, float* recv, int block) {
+    int counts[1024];
+    int offsets[1024];
+    int total = 0;
+    if (ranks > 1024) return MPI_ERR_OTHER;
+    for (int other = 0; other < ranks; ++other) {
+        counts[other] = (int)((int64_t)block * (2 * ((rank + other) % ranks) + 1) / ranks);
+        offsets[other] = total;
+        total += counts[other];
+    }
+    return MPI_Alltoallv(send, counts, offsets, MPI_FLOAT, recv, counts, offsets, MPI_FLOAT,
+                         MPI_COMM_WORLD);
+}
+
 static int call(const char* name, float* send, float* recv, int whole) {
     const int block = whole / ranks;
     if (strcmp(name, "all_reduce") == 0)
@@ -48,6 +63,7 @@ static int call(const char* name, float* send, float* recv, int whole) {
         return MPI_Reduce_scatter_block(send, recv, block, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
     if (strcmp(name, "all_to_all") == 0)
         return MPI_Alltoall(send, block, MPI_FLOAT, recv, block, MPI_FLOAT, MPI_COMM_WORLD);
+    if (strcmp(name, "uneven_all_to_all") == 0) return exchange_uneven(send, recv, block);
     if (strcmp(name, "broadcast") == 0) return MPI_Bcast(recv, whole, MPI_FLOAT, 0, MPI_COMM_WORLD);
     if (strcmp(name, "reduce") == 0)
         return MPI_Reduce(send, recv, whole, MPI_FLOAT, MPI_SUM, 0, MPI_COMM_WORLD);

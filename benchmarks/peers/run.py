@@ -24,7 +24,7 @@ import report
 from layouts import Layout
 from sides import Sides, Unavailable
 
-COLLECTIVES = "all_reduce,all_gather,reduce_scatter,all_to_all,broadcast,barrier"
+COLLECTIVES = "all_reduce,all_gather,reduce_scatter,all_to_all,uneven_all_to_all,broadcast,barrier"
 
 
 def size_of(text):

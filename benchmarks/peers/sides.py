@@ -98,9 +98,12 @@ class Sides:
         """Through the C API, of the slowest rank's times; `mean_us` is elapsed time by calls. Over nodes also the
         time that the bytes of the busiest card need."""
         count = iterations_for(size, layout)
+        kinds = [f"--{memory}"]
+        if collective == "uneven_all_to_all":
+            collective, kinds = "all_to_all", [*kinds, "--uneven"]
         where = ["--ranks", str(layout.ranks)] if layout.is_here else \
                 ["--wire", "--nodes", layout.shape, "--rate", layout.rate]
-        document = self._bench(collective, size, [f"--{memory}", *where], count)
+        document = self._bench(collective, size, [*kinds, *where], count)
         row = document["results"][0]
         return {**row["out_of_place_per_iter"], "mean_us": row["out_of_place"]["time"],
                 "bound_us": row["out_of_place"].get("bound_time")}
@@ -117,15 +120,16 @@ class Sides:
         command += ["-w", str(max(2, count // 10)), "-c", "0", "-I", "--format", "json", *arguments]
         return json.loads(self.run(command))
 
-    def torch(self, collectives, size, ranks, nodes=None, rate=None, iterations=10):
-        """gloo and isthmus in turn in the same processes: {collective: {gloo_us, isthmus_us}}."""
+    def torch(self, collectives, sizes, ranks, nodes=None, rate=None, iterations=10):
+        """gloo and isthmus in turn in the same processes: {(collective, bytes): {gloo_us, isthmus_us, shared_us}}."""
         python = self._python_with_torch()
         where = ["-n", str(ranks)] if nodes is None else ["--nodes", nodes, "--rate", rate]
         command = [self.program, "run", *where, "--no-prefix", "--", python, os.path.join(HERE, "torch_peer.py")]
-        command += ["--collectives", ",".join(collectives), "--bytes", str(size), "--iterations", str(iterations)]
+        command += ["--collectives", ",".join(collectives), "--bytes", ",".join(map(str, sizes))]
+        command += ["--iterations", str(iterations)]
         lines = self.run(command, 300).splitlines()
         results = [json.loads(line) for line in lines if line.startswith("{")]
-        return {result["collective"]: result for result in results}
+        return {(result["collective"], result["bytes"]): result for result in results}
 
     def _python_with_torch(self):
         beside = os.path.join(ROOT, ".venv", "bin", "python")

@@ -18,12 +18,18 @@ import torch.distributed as dist
 
 def operation(name, group, whole, block):
     """A call without arguments; `whole` is the nccl-tests operand, `block` one rank's part of it."""
-    other = whole.clone() if name == "all_to_all" else None
+    other = whole.clone() if name.endswith("all_to_all") else None
+    ranks, me = dist.get_world_size(), dist.get_rank()
+    # Those of `isthmus bench all_to_all --uneven`.
+    uneven = [block.numel() * (2 * ((me + peer) % ranks) + 1) // ranks for peer in range(ranks)]
+    total = sum(uneven)
     calls = {
         "all_reduce": lambda: dist.all_reduce(whole, group=group),
         "all_gather": lambda: dist.all_gather_into_tensor(whole, block, group=group),
         "reduce_scatter": lambda: dist.reduce_scatter_tensor(block, whole, group=group),
         "all_to_all": lambda: dist.all_to_all_single(other, whole, group=group),
+        "uneven_all_to_all": lambda: dist.all_to_all_single(other[:total], whole[:total], uneven, uneven,
+                                                            group=group),
         "broadcast": lambda: dist.broadcast(whole, 0, group=group),
     }
     return calls[name]

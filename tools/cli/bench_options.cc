@@ -171,6 +171,8 @@ void addBenchOptions(CLI::App& sub, BenchOptions& options) {
         ->capture_default_str();
     sub.add_flag("--wire", options.hasWire,
                  "add bytes of the busiest card, their lower bound, its time, share reached");
+    sub.add_flag("--uneven", options.isUneven,
+                 "all_to_all with blocks from 1/P to (2P-1)/P of the even one, of P ranks");
     sub.add_flag("--arena", options.usesArena, "buffers that node peers map (default)");
     sub.add_flag("--malloc", options.usesMalloc, "ordinary buffers");
     sub.add_option("--algorithm", options.algorithm, "a name that `isthmus explain` lists");
@@ -202,6 +204,10 @@ Result<BenchTask> benchTask(const BenchOptions& options) {
         cluster::CardRates::parse(options.rate.empty() ? "none" : options.rate);
     if (!rate.ok()) return rate.status();
     ISTHMUS_TRY(checkNumbers(options));
+    if (options.isUneven && *collective != Collective::kAllToAll) {
+        return Status::invalidArgument("--uneven is for all_to_all, not for " +
+                                       options.collective);
+    }
     if (!options.algorithm.empty() && findAlgorithm(*collective, options.algorithm) == nullptr) {
         return Status::invalidArgument("unknown algorithm \"" + options.algorithm +
                                        "\": known are " + knownAlgorithms(*collective));

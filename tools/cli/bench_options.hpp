@@ -36,6 +36,7 @@ struct BenchOptions {
 
     std::string format = "nccl";
     bool hasWire = false;
+    bool isUneven = false;
     bool usesMalloc = false;
     bool usesArena = false;
     std::string algorithm;

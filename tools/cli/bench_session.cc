@@ -183,7 +183,7 @@ std::uint64_t BenchSession::wrongOf(const BenchCall& call, const Places& places)
     case Collective::kGather:
         return isRoot ? blocks(0) : 0;
     case Collective::kAllToAll:
-        return blocks(mine);
+        return options_.isUneven ? wrongUneven(call, places) : blocks(mine);
     case Collective::kBroadcast:
         return copies(call.root, 0, 0);
     case Collective::kScatter:
@@ -192,6 +192,29 @@ std::uint64_t BenchSession::wrongOf(const BenchCall& call, const Places& places)
         break;
     }
     return 0;
+}
+
+std::uint64_t BenchSession::wrongUneven(const BenchCall& call, const Places& places) const {
+    const UnevenBlocks mine = UnevenBlocks::of(call.shape.elements, rank_, ranks_);
+    std::uint64_t wrong = 0;
+    for (Rank source = 0; source < ranks_; ++source) {
+        const UnevenBlocks theirs = UnevenBlocks::of(call.shape.elements, source, ranks_);
+        const auto from = static_cast<std::size_t>(source);
+        wrong += wrongCopies(places.recv + mine.offsets[from] * bytesOf(call.type),
+                             mine.counts[from], call.type, call.op, source,
+                             theirs.offsets[static_cast<std::size_t>(rank_)]);
+    }
+    return wrong;
+}
+
+Status BenchSession::issueUneven(const BenchCall& call, const Places& places) {
+    if (uneven_.counts.empty() || unevenFor_ != call.shape.elements) {
+        uneven_ = UnevenBlocks::of(call.shape.elements, rank_, ranks_);
+        unevenFor_ = call.shape.elements;
+    }
+    return statusOf(isthmusAlltoAllV(places.send, uneven_.counts.data(), uneven_.offsets.data(),
+                                     places.recv, uneven_.counts.data(), uneven_.offsets.data(),
+                                     cType(call.type), comm_, &callOptions_, nullptr));
 }
 
 Status BenchSession::issue(const BenchCall& call, const Places& places) {
@@ -209,7 +232,9 @@ Status BenchSession::issue(const BenchCall& call, const Places& places) {
     case Collective::kReduceScatter:
         return statusOf(isthmusReduceScatter(send, recv, count, type, op, comm_, options, nullptr));
     case Collective::kAllToAll:
-        return statusOf(isthmusAlltoAll(send, recv, count, type, comm_, options, nullptr));
+        return options_.isUneven ? issueUneven(call, places)
+                                 : statusOf(isthmusAlltoAll(send, recv, count, type, comm_, options,
+                                                            nullptr));
     case Collective::kBroadcast:
         return statusOf(
             isthmusBroadcast(send, recv, count, type, call.root, comm_, options, nullptr));
@@ -333,7 +358,10 @@ WireResult BenchSession::wireOf(const BenchCall& call, const std::vector<std::ui
     for (const WireBytes& node : nodes) wire.bytes = std::max(wire.bytes, node.larger());
     wire.bytes /= static_cast<std::uint64_t>(options_.iterations) *
                   static_cast<std::uint64_t>(options_.aggregated);
-    wire.boundBytes = wireBound(call.collective, layout_, call.shape.sizeBytes, call.root).busiest;
+    wire.boundBytes =
+        options_.isUneven
+            ? unevenBound(call.shape.elements, layout_) * bytesOf(call.type)
+            : wireBound(call.collective, layout_, call.shape.sizeBytes, call.root).busiest;
     if (rate > 0 && wire.boundBytes > 0) {
         wire.boundSeconds = static_cast<double>(wire.boundBytes) / rate;
     }

@@ -14,6 +14,7 @@
 #include "tools/cli/bench_format.hpp"
 #include "tools/cli/bench_options.hpp"
 #include "tools/cli/bench_shape.hpp"
+#include "tools/cli/bench_uneven.hpp"
 
 namespace isthmus::cli {
 
@@ -73,6 +74,8 @@ private:
     void fill(const BenchCall& call, const Places& places) const;
     std::uint64_t wrongOf(const BenchCall& call, const Places& places) const;
     Status issue(const BenchCall& call, const Places& places);
+    Status issueUneven(const BenchCall& call, const Places& places);
+    std::uint64_t wrongUneven(const BenchCall& call, const Places& places) const;
     Result<isthmusWireCounters_t> countWire();
     Result<Timed> time(const BenchCall& call, const Places& places);
     Result<std::vector<std::uint64_t>> gather(const std::vector<std::uint64_t>& mine);
@@ -87,6 +90,8 @@ private:
     Rank rank_ = 0;
     int ranks_ = 1;
     Layout layout_;
+    UnevenBlocks uneven_;  ///< of `unevenFor_` elements in an even block
+    std::uint64_t unevenFor_ = 0;
     std::byte* sendBuffer_ = nullptr;
     std::byte* recvBuffer_ = nullptr;
 };

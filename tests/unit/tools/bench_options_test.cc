@@ -55,6 +55,9 @@ TEST(BenchTask, RefusesWhatItCannotMean) {
     options.collective = "all_redcue";
     EXPECT_THAT(refusalOf(options), HasSubstr("reduce_scatter"));
     options = allReduce();
+    options.isUneven = true;
+    EXPECT_THAT(refusalOf(options), HasSubstr("--uneven is for all_to_all, not for all_reduce"));
+    options = allReduce();
     options.minBytes = "12x";
     EXPECT_THAT(refusalOf(options), HasSubstr("-b"));
     options = allReduce();

@@ -1,6 +1,9 @@
 #include "tools/cli/bench_shape.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "tools/cli/bench_uneven.hpp"
 
 namespace isthmus::cli {
 namespace {
@@ -13,6 +16,18 @@ TEST(BenchShape, RoundsBlocksDownTo16Bytes) {
     EXPECT_EQ(shape.recvElements, 240u);
     EXPECT_EQ(shape.sizeBytes, 960u);
     EXPECT_EQ(benchShape(Collective::kAllToAll, DataType::kFloat32, 4, 8).sizeBytes, 0u);
+}
+
+TEST(UnevenBlocks, AreAsManyAsEvenOnesAndTheSameBothWays) {
+    // 4 ranks, 8 elements in an even block: 1, 3, 5 and 7 fourths of it, by (i + j) mod 4.
+    EXPECT_THAT(UnevenBlocks::of(8, 0, 4).counts, testing::ElementsAre(2, 6, 10, 14));
+    const UnevenBlocks third = UnevenBlocks::of(8, 2, 4);
+    EXPECT_THAT(third.counts, testing::ElementsAre(10, 14, 2, 6));
+    EXPECT_THAT(third.offsets, testing::ElementsAre(0, 10, 24, 26));
+    EXPECT_EQ(third.total, 32u);
+    // Nodes {0, 1} and {2, 3}: 0 sends 10 + 14 over, 1 sends 14 + 2.
+    EXPECT_EQ(unevenBound(8, Layout::of({0, 0, 1, 1})), 40u);
+    EXPECT_EQ(UnevenBlocks::of(0, 1, 3).total, 0u);
 }
 
 TEST(BenchShape, KeepsWholeOperandsAsTheyAre) {

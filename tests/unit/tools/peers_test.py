@@ -12,6 +12,7 @@ sys.path.insert(0, os.path.join(BENCHMARKS, "peers"))
 
 import matrix  # noqa: E402
 import report  # noqa: E402
+import section  # noqa: E402
 import sides  # noqa: E402
 from layouts import Layout  # noqa: E402
 
@@ -29,8 +30,8 @@ class FakeSides:
         time = {"arena": 10.0, "malloc": 40.0}[memory]
         return {"p50_us": time, "p99_us": 2 * time, "mean_us": time, "bound_us": 5.0}
 
-    def torch(self, collectives, size, ranks, nodes=None, rate=None):
-        return {collectives[0]: {"gloo_us": 30.0, "isthmus_us": 12.0}}
+    def torch(self, collectives, sizes, ranks, nodes=None, rate=None):
+        return {(collectives[0], size): {"gloo_us": 30.0, "isthmus_us": 12.0, "shared_us": 6.0} for size in sizes}
 
     def bounds(self, ranks, size):
         return {"all_reduce_us": 8.0}
@@ -62,6 +63,7 @@ class Rows(unittest.TestCase):
         one = self.measure([50, 50])
         self.assertEqual(one["ratio"], {"arena": 3.0, "malloc": 0.75})
         self.assertEqual((one["bound_us"], one["places"]), (8.0, ["near"]))
+        self.assertEqual(one["torch_us"], {"ordinary": 12.0, "shared": 6.0})
 
     def test_have_the_bound_of_the_card_between_nodes(self):
         self.assertEqual(self.measure([50, 50], layout="2x1@1gbit")["bound_us"], 5.0)
@@ -84,6 +86,12 @@ class Rows(unittest.TestCase):
         self.assertEqual((one["p50_us"], one["ratio"]), ({}, {}))
         self.assertEqual(sum("mpich" in text for text in said), 1)
         self.assertIn("mpich", found.missing)
+
+    def test_are_left_out_where_blocks_would_be_empty(self):
+        found = matrix.Matrix(FakeSides([50] * 8), ["arena", "gloo"], 1, lambda text: None)
+        rows = list(found.measure(Layout.of("4"), ["all_to_all", "broadcast"], [8, 64]))
+        self.assertEqual([(one["collective"], one["bytes"]) for one in rows],
+                         [("all_to_all", 64), ("broadcast", 8), ("broadcast", 64)])
 
     def test_bytes_of_memory_follow_from_who_reads_and_writes_what(self):
         # all-reduce: p n in, p n out; reduce-scatter: p n in, n out; broadcast: n in, (p - 1) n out.
@@ -142,6 +150,34 @@ class Gate(unittest.TestCase):
                                   capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 2)
         self.assertIn("no rows", done.stderr)
+
+
+class Section(unittest.TestCase):
+    MACHINE = {"machine": {"date": "2026-11-30", "processors": 2, "processor": "a Xeon", "kernel": "6.1"}}
+
+    def text(self, *rows):
+        return section.section({**self.MACHINE, "rows": list(rows)})
+
+    def test_marks_the_cells_that_a_peer_wins_and_counts_them(self):
+        text = self.text(row(arena=2.0), row(size=1 << 20, arena=0.5), row("2x2@5gbit", size=1 << 20, arena=123.4))
+        self.assertIn("| all_reduce | arena | 2.00 | **0.50** |", text)
+        self.assertIn("| all_reduce | arena | 123 |", text)
+        self.assertIn("| all_reduce | 80 |", text)  # of the bound: 0.8 of 1.0 us
+        self.assertIn("Not won: 1 of 3 cells, the bold ones.", text)
+        self.assertIn("**2x2 nodes x ranks at 5gbit**", text)
+
+    def test_has_gloo_by_ours_from_torch(self):
+        one = row()
+        one["p50_us"]["gloo"], one["torch_us"] = 30.0, {"ordinary": 12.0, "shared": 60.0}
+        self.assertIn("| all_reduce | ordinary | 2.50 |\n| all_reduce | of our allocator | **0.50** |", self.text(one))
+
+    def test_stands_between_its_marks_and_nowhere_else(self):
+        before = "\n".join(["above", *section.MARKS, "below"])
+        once = section.placed(before, "table")
+        self.assertEqual(once, "\n".join(["above", section.MARKS[0], "table", section.MARKS[1], "below"]))
+        self.assertEqual(section.placed(once, "table"), once)
+        with self.assertRaises(ValueError):
+            section.placed("above", "table")
 
 
 class Runs(unittest.TestCase):
