@@ -46,8 +46,8 @@ struct PlanRequest {
 };
 
 /// One catalogue entry. The names:
-///   one node (layouts of one node; kAll or kShared): "direct" (kAll: in each other's buffers,
-///     kShared: staged) and "inline" (tiny calls, one meeting, Plan::sharedOutlivesCall) for every
+///   one node (layouts of one node; kAll, kShared or kRead): "direct" (kAll: in each other's
+///     buffers, kShared: staged, kRead: contributions read out of inputs) and "inline" (tiny calls, one meeting, Plan::sharedOutlivesCall) for every
 ///     collective; barrier: "direct"
 ///   by messages alone (any layout; kNone): all_reduce "ring" "exchange" "doubling" "halving"
 ///     "bidirectional_ring" "double_tree" "butterfly"; all_gather "ring" "exchange" "bruck"
@@ -66,7 +66,7 @@ struct PlanRequest {
 ///   all_reduce where Layout::summing has ranks that only add, and then nothing else: "summing"
 ///   (any
 ///     layout; kNone), "two_level_summing" (kShared)
-/// isInPlaceSafe is false for all_to_all "direct" with kAll (its staged plan is safe:
+/// isInPlaceSafe is false for all_to_all "direct" with kAll or kRead (its staged plan is safe:
 /// Plan::inPlaceSafe says), "pairwise" and "two_level_pairwise"; the "_copied" ones send the same
 /// messages, so ranks ("pairwise") or nodes ("two_level_pairwise") may choose alone.
 /// Blocks of different sizes (v-forms): all but those of all_to_all where a rank would need its

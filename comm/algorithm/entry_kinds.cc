@@ -58,7 +58,7 @@ Entry byMessages(std::string_view name, Collective collective, std::string_view 
 
 Entry inNode(std::string_view name, Collective collective, std::string_view meaning, Cut cut,
              Write write, bool isInPlaceSafe) {
-    const std::vector<Mapping> mappings = {Mapping::kAll, Mapping::kShared};
+    const std::vector<Mapping> mappings = {Mapping::kAll, Mapping::kShared, Mapping::kRead};
     return {{name, collective, meaning, kOwn, kOneLevel, mappings, isInPlaceSafe,
              withDataEverywhere<isOneNode>(collective)},
             cut,

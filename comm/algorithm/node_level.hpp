@@ -11,17 +11,20 @@ namespace isthmus {
 /// How the ranks of one node see each other's contributions and pass results around: straight in
 /// each other's input and output (Mapping::kAll, "direct"), or through shared scratch
 /// (Mapping::kShared, "staged"). The steps between are the same, and so are the messages to other
-/// nodes.
+/// nodes. Between the two (Mapping::kRead) contributions are copied straight from their inputs and
+/// results held in shared scratch.
 ///
 /// Shared slots are numbered like the chunks of the collective's larger side (input of
 /// reduce-scatter, output of all-gather, ...), so every rank of the node has the same ones.
 class NodeLevel {
 public:
-    /// `slots`: what shared scratch has room for, when staged.
+    /// `slots`: what shared scratch has room for, when staged (none: nothing is held there).
     NodeLevel(PlanBuilder& plan, const Group& node, const std::vector<ChunkName>& slots);
 
     const Group& group() const { return node_; }
+    /// Results are held in shared scratch; contributions too, unless they can be read.
     bool isStaged() const { return isStaged_; }
+    bool canRead() const { return isStaged_ && canRead_; }
 
     /// Opens my input to the node's ranks. `forOthers` are the chunks that they will read.
     void offerInput(const Chunks& forOthers);
@@ -30,9 +33,10 @@ public:
     void waitForAll();
     void meet();
 
-    /// Input of rank q after its offer; mine needs none.
+    /// Input of rank q after its offer; mine needs none. To be copied only where canRead().
     Slice inputOf(Rank rank, const Chunks& chunks) const;
-    /// target = sum of the node's inputs. Needs everybody's offer.
+    /// target = sum of the node's inputs, those of others through scratch where canRead(). Needs
+    /// everybody's offer.
     void sumInputs(const Slice& target, const Chunks& chunks, Completes completes);
 
     /// Where a rank leaves results that the node's ranks will get: its output, or shared.
@@ -55,6 +59,7 @@ private:
     PlanBuilder& plan_;
     Group node_;
     bool isStaged_;
+    bool canRead_;
 };
 
 /// Slot names of blocks 0 to blocks - 1 (all-to-all: of my blocks for each of the given ranks; the

@@ -14,6 +14,11 @@ Chunks without(const Chunks& all, const Chunks& left) {
     return rest;
 }
 
+/// Shared scratch for contributions only: none where these can be read.
+std::vector<ChunkName> shownIn(const PlanBuilder& plan, std::vector<ChunkName> slots) {
+    return plan.mapping() == Mapping::kRead ? std::vector<ChunkName>{} : std::move(slots);
+}
+
 }  // namespace
 
 void directAllReduce(PlanBuilder& plan, const Scene& scene) {
@@ -41,7 +46,7 @@ void directReduce(PlanBuilder& plan, const Scene& scene) {
 }
 
 void directReduceScatter(PlanBuilder& plan, const Scene& scene) {
-    NodeLevel node(plan, scene.node, blockNames(plan, scene.ranks()));
+    NodeLevel node(plan, scene.node, shownIn(plan, blockNames(plan, scene.ranks())));
     const Chunks mine = block(plan, plan.me());
     node.offerInput(without(allBlocks(plan, scene.ranks()), mine));
     node.waitForAll();
@@ -50,23 +55,23 @@ void directReduceScatter(PlanBuilder& plan, const Scene& scene) {
 }
 
 void directAllGather(PlanBuilder& plan, const Scene& scene) {
-    NodeLevel node(plan, scene.node, blockNames(plan, scene.ranks()));
+    NodeLevel node(plan, scene.node, shownIn(plan, blockNames(plan, scene.ranks())));
     const Chunks own = block(plan, 0);
-    if (node.isStaged()) plan.copy(node.held(block(plan, plan.me())), plan.input()(own));
+    const bool isShown = node.isStaged() && !node.canRead();
+    if (isShown) plan.copy(node.held(block(plan, plan.me())), plan.input()(own));
     node.meet();
     for (int hops = 0; hops < scene.node.size(); ++hops) {
         const Rank rank = scene.node[scene.node.me() + hops];
         const Chunks target = block(plan, rank);
-        const bool isShared = node.isStaged() && hops > 0;
         plan.copy(plan.output()(target),
-                  isShared ? node.heldBy(rank, target) : plan.at(rank).input(own));
+                  isShown && hops > 0 ? node.heldBy(rank, target) : plan.at(rank).input(own));
     }
     node.meet();
 }
 
 void directAllToAll(PlanBuilder& plan, const Scene& scene) {
-    NodeLevel node(plan, scene.node, allToAllNames(plan, scene.node));
-    plan.setInPlaceSafe(node.isStaged());
+    NodeLevel node(plan, scene.node, shownIn(plan, allToAllNames(plan, scene.node)));
+    plan.setInPlaceSafe(node.isStaged() && !node.canRead());
     const Chunks mine = block(plan, plan.me());
     node.offerInput(without(allBlocks(plan, scene.ranks()), mine));
     node.waitForAll();
@@ -78,7 +83,7 @@ void directAllToAll(PlanBuilder& plan, const Scene& scene) {
 }
 
 void directBroadcast(PlanBuilder& plan, const Scene& scene) {
-    NodeLevel node(plan, scene.node, blockNames(plan, 1));
+    NodeLevel node(plan, scene.node, shownIn(plan, blockNames(plan, 1)));
     const Chunks all = allBlocks(plan, 1);
     if (plan.me() == scene.root) {
         node.offerInput(all);
@@ -92,7 +97,7 @@ void directBroadcast(PlanBuilder& plan, const Scene& scene) {
 }
 
 void directGather(PlanBuilder& plan, const Scene& scene) {
-    NodeLevel node(plan, scene.node, blockNames(plan, scene.ranks()));
+    NodeLevel node(plan, scene.node, shownIn(plan, blockNames(plan, scene.ranks())));
     const Chunks mine = block(plan, plan.me());
     const Slice own = plan.input()(block(plan, 0));
     if (plan.me() == scene.root) {
@@ -102,11 +107,13 @@ void directGather(PlanBuilder& plan, const Scene& scene) {
         if (!node.isStaged()) return;
         for (int hops = 1; hops < scene.node.size(); ++hops) {
             const Rank rank = scene.node[scene.node.me() + hops];
-            plan.copy(plan.output()(block(plan, rank)), node.heldBy(rank, block(plan, rank)));
+            plan.copy(plan.output()(block(plan, rank)),
+                      node.canRead() ? plan.at(rank).input(block(plan, 0))
+                                     : node.heldBy(rank, block(plan, rank)));
         }
         node.signalAll();
     } else if (node.isStaged()) {
-        plan.copy(node.held(mine), own);
+        if (!node.canRead()) plan.copy(node.held(mine), own);
         plan.signal({&scene.root, 1});
         plan.wait({&scene.root, 1});
     } else {
@@ -117,7 +124,7 @@ void directGather(PlanBuilder& plan, const Scene& scene) {
 }
 
 void directScatter(PlanBuilder& plan, const Scene& scene) {
-    NodeLevel node(plan, scene.node, blockNames(plan, scene.ranks()));
+    NodeLevel node(plan, scene.node, shownIn(plan, blockNames(plan, scene.ranks())));
     const Chunks mine = block(plan, plan.me());
     const Slice own = plan.output()(block(plan, 0));
     if (plan.me() == scene.root) {

@@ -13,13 +13,13 @@ namespace isthmus {
 namespace {
 
 // Of what ranks exchange. Ranks of other versions are told apart before anything else is read.
-constexpr std::uint32_t kFormationVersion = 5;
+constexpr std::uint32_t kFormationVersion = 6;
 
 std::string agreedOptions(const Runtime& runtime) {
     // Rules, not the path of a file with them: what counts is what it says.
     std::string text = "ISTHMUS_ALGORITHM=" + textOf(runtime.selectorOptions().rules) + " ";
     for (const auto name : {"ISTHMUS_SEGMENT", "ISTHMUS_WINDOW", "ISTHMUS_INLINE",
-                            "ISTHMUS_DETERMINISTIC", "ISTHMUS_ONE_ROUNDING"}) {
+                            "ISTHMUS_DETERMINISTIC", "ISTHMUS_ONE_ROUNDING", "ISTHMUS_READ_PEERS"}) {
         text += std::string(name) + "=" + runtime.options().text(name) + " ";
     }
     return text;
@@ -40,6 +40,7 @@ CallingCard cardOf(Runtime& runtime) {
     card.place = placeHere();
     card.options = agreedOptions(runtime);
     card.onlySums = runtime.onlySums();
+    if (runtime.reading() != Runtime::Reading::kNever) card.mark = ReadMark::ofProcess();
     card.rack = runtime.rack();
     card.lineBitsPerSecond = static_cast<std::uint64_t>(runtime.lineBitsPerSecond());
     card.cards = static_cast<std::uint8_t>(runtime.cards());
@@ -63,6 +64,7 @@ Bytes pack(const CallingCard& card) {
     writer.put(card.lineBitsPerSecond).put(card.cards);
     writer.put(static_cast<std::uint8_t>(card.onlySums ? 1 : 0));
     writer.put(std::string_view(card.rack.name)).put(card.rack.bitsPerSecond);
+    writer.put(card.mark.pid).put(card.mark.address).put(card.mark.value);
     writer.put(std::span<const std::byte>(card.inside));
     writer.put(static_cast<std::uint8_t>(card.between.size()));
     for (const TransportOffer& offer : card.between) {
@@ -97,6 +99,9 @@ Result<CallingCard> unpack(const Bytes& bytes, Rank rank) {
     card.cards = reader.get<std::uint8_t>();
     card.onlySums = reader.get<std::uint8_t>() != 0;
     card.rack = {reader.getText(), reader.get<std::uint64_t>(), card.lineBitsPerSecond};
+    card.mark.pid = reader.get<std::int32_t>();
+    card.mark.address = reader.get<std::uint64_t>();
+    card.mark.value = reader.get<std::uint64_t>();
     card.inside = bytesOf(reader);
     for (auto left = reader.get<std::uint8_t>(); left > 0; --left) {
         std::string name = reader.getText();

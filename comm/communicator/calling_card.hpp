@@ -10,6 +10,7 @@
 #include "comm/bootstrap/socket.hpp"
 #include "comm/communicator/exchanger.hpp"
 #include "comm/communicator/runtime.hpp"
+#include "comm/memory/peer_read.hpp"
 
 namespace isthmus {
 
@@ -32,6 +33,7 @@ struct CallingCard {
     std::uint8_t cards = 1;
     bool onlySums = false;
     RackWord rack;
+    ReadMark mark;  ///< of nobody where ISTHMUS_READ_PEERS is never
 
     /// Null: not offered.
     const TransportOffer* offer(std::string_view name) const;

@@ -84,6 +84,7 @@ std::vector<WireUpTrial> tryTransports(Runtime& runtime, const std::vector<Calli
 struct Proof {
     std::vector<Rank> ranks;
     std::uint64_t blockOffset = 0;
+    std::vector<Rank> readable;         // of `ranks`, those whose memory this rank can read
     std::map<Rank, Verdicts> verdicts;  // on the ways to other ranks
 
     const Verdicts& on(Rank rank) const {
@@ -93,10 +94,26 @@ struct Proof {
     }
 };
 
+void put(ByteWriter& writer, const std::vector<Rank>& ranks) {
+    writer.put(static_cast<std::uint32_t>(ranks.size()));
+    for (const Rank rank : ranks) writer.put(static_cast<std::int32_t>(rank));
+}
+
+std::vector<Rank> getRanks(ByteReader& reader, int most) {
+    std::vector<Rank> ranks;
+    const auto count = reader.get<std::uint32_t>();
+    for (std::uint32_t i = 0; i < count && reader.ok(); ++i) {
+        const auto rank = reader.get<std::int32_t>();
+        if (rank >= 0 && rank < most) ranks.push_back(rank);
+    }
+    return ranks;
+}
+
 Bytes pack(const Proof& proof) {
     ByteWriter writer;
-    writer.put(proof.blockOffset).put(static_cast<std::uint32_t>(proof.ranks.size()));
-    for (const Rank rank : proof.ranks) writer.put(static_cast<std::int32_t>(rank));
+    writer.put(proof.blockOffset);
+    put(writer, proof.ranks);
+    put(writer, proof.readable);
     for (const auto& [rank, verdicts] : proof.verdicts) {
         for (const TransportVerdict& verdict : verdicts) {
             writer.put(static_cast<std::int32_t>(rank));
@@ -110,11 +127,8 @@ Result<Proof> readProof(const Bytes& bytes, Rank rank, int ranks) {
     ByteReader reader(bytes);
     Proof proof;
     proof.blockOffset = reader.get<std::uint64_t>();
-    const auto count = reader.get<std::uint32_t>();
-    for (std::uint32_t i = 0; i < count && reader.ok(); ++i) {
-        const auto proven = reader.get<std::int32_t>();
-        if (proven >= 0 && proven < ranks) proof.ranks.push_back(proven);
-    }
+    proof.ranks = getRanks(reader, ranks);
+    proof.readable = getRanks(reader, ranks);
     while (reader.ok() && !reader.atEnd()) {
         Verdicts& verdicts = proof.verdicts[reader.get<std::int32_t>()];
         std::string transport = reader.getText();
@@ -160,6 +174,17 @@ std::map<Rank, PairChoice> choosePairs(Runtime& runtime, const std::vector<Calli
         log(line.isWarning ? LogLevel::kWarning : LogLevel::kInfo, "between nodes: " + line.text);
     }
     return choices;
+}
+
+/// Each rank of the node the memory of all others; all of them find the same.
+bool nodeReadsItself(const std::vector<Rank>& node, const std::vector<Proof>& proofs) {
+    return node.size() > 1 && std::all_of(node.begin(), node.end(), [&](Rank reader) {
+               const auto& readable = proofs[static_cast<std::size_t>(reader)].readable;
+               return std::all_of(node.begin(), node.end(), [&](Rank other) {
+                   return other == reader ||
+                          std::find(readable.begin(), readable.end(), other) != readable.end();
+               });
+           });
 }
 
 Result<std::vector<std::vector<int>>> racksOf(const Layout& layout,
@@ -231,6 +256,7 @@ Status placeMembers(Runtime& runtime, MembershipConfig& config,
                     return;
                 }
                 member.position = static_cast<int>(at - node.begin());
+                member.pid = cards[i].mark.pid;
                 member.endpoint = rank == config.me ? nullptr : inside[i];
                 member.arena = rank == config.me
                                    ? Endpoint::MappedArena{runtime.arena().base(),
@@ -294,7 +320,10 @@ Result<MembershipConfig> formMembership(Runtime& runtime, Exchanger& exchanger, 
     const std::vector<Endpoint*> inside = proveNode(runtime, *cards, me, deadline);
     Proof proof;
     for (Rank rank = 0; rank < ranks; ++rank) {
-        if (inside[rank] != nullptr) proof.ranks.push_back(rank);
+        if (inside[rank] == nullptr) continue;
+        proof.ranks.push_back(rank);
+        const bool mayRead = (*cards)[me].mark.pid != 0;
+        if (mayRead && (*cards)[rank].mark.isReadable()) proof.readable.push_back(rank);
     }
     const auto trials = tryTransports(runtime, *cards, me, inside, deadline);
     for (const WireUpTrial& trial : trials) {
@@ -330,6 +359,10 @@ Result<MembershipConfig> formMembership(Runtime& runtime, Exchanger& exchanger, 
         std::vector<std::vector<Rank>> proven;
         for (const Proof& each : *proofs) proven.push_back(each.ranks);
         config.layout = Layout::of(nodesFromProofs(proven));
+        config.canRead = nodeReadsItself(config.layout.nodes[config.layout.nodeOf(me)], *proofs);
+        config.reading = runtime.reading() == Runtime::Reading::kAlways
+                             ? ReadChoice::Wish::kAlways
+                             : ReadChoice::Wish::kMeasure;
         config.layout.summing = summingOf(*cards);
         config.layout.shares = sharesOf(config.layout, *cards);
         auto racks = racksOf(config.layout, *cards);

@@ -32,6 +32,9 @@ inline constexpr Knob kCommunicatorKnobs[] = {
      "how long one call, or making a communicator, may take before it fails"},
     {"ISTHMUS_SHM", "1", Unit::kFlag,
      "share memory with the ranks of this node; 0: go by TCP inside a node too"},
+    {"ISTHMUS_READ_PEERS", "auto", Unit::kText,
+     "ordinary buffers of this node's ranks are read where they lie, through the system: auto "
+     "(where that is quicker), always, never"},
     {"ISTHMUS_LOG", "warning", Unit::kText,
      "what is written to standard error: error, warning, info or debug"},
 };
@@ -85,6 +88,9 @@ public:
     /// Whether ranks of this process only add in all-reduces (ISTHMUS_ONLY_SUMS).
     bool onlySums() const { return onlySums_; }
     void setOnlySums(bool only) { onlySums_ = only; }
+    /// Whether buffers that peers cannot map are read through the system (ISTHMUS_READ_PEERS).
+    enum class Reading : std::uint8_t { kNever, kWhereQuicker, kAlways };
+    Reading reading() const { return reading_; }
     /// Where this node is (ISTHMUS_RACK) and what leads there (ISTHMUS_RACK_RATE).
     const RackWord& rack() const { return rack_; }
     void setRack(RackWord rack) { rack_ = std::move(rack); }
@@ -106,6 +112,7 @@ private:
     std::unique_ptr<PairChoices> pairChoices_;
     double lineBitsPerSecond_ = 0;
     int cards_ = 1;
+    Reading reading_ = Reading::kWhereQuicker;
     bool onlySums_ = false;
     RackWord rack_;
 };

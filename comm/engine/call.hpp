@@ -33,12 +33,16 @@ struct PreparedPlans {
     int segmentsWhenMapped = 1;  ///< instead, when the node runs the plan of kAll
     int window = 1;
     /// By Mapping; kNone: messages only. When kAll and kShared are both there, the node decides
-    /// when all have entered.
-    std::shared_ptr<const CompiledPlan> byMapping[3];
+    /// when all have entered; kRead comes with them only, where the node's ranks can read each
+    /// other (MembershipConfig::canRead).
+    std::shared_ptr<const CompiledPlan> byMapping[kMappings];
     std::uint64_t digest = 0;    ///< of everything here that must agree
     std::uint8_t algorithm = 0;  ///< its place in the catalogue, from 1; 0: not from there
 
     bool dependsOnNode() const { return byMapping[1] != nullptr && byMapping[2] != nullptr; }
+    const std::shared_ptr<const CompiledPlan>& of(Mapping mapping) const {
+        return byMapping[static_cast<int>(mapping)];
+    }
 };
 
 /// One collective as its caller asked for it. Buffers stay the caller's; they are untouched after

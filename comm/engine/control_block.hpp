@@ -28,6 +28,11 @@ struct alignas(128) CallSlot {
     std::uint64_t inputOffset = kNotMapped;
     std::uint64_t outputOffset = kNotMapped;
     std::uint64_t sharedOffset = kNotMapped;
+    /// In its rank's own address space; for peers that read it through the system.
+    std::uint64_t inputAddress = 0;
+    bool canBeRead = false;  ///< at inputAddress, in this call
+    /// Of the node's first rank: what it would have all do if they cannot be direct.
+    bool prefersReading = false;
 
     std::byte* inlineArea() { return reinterpret_cast<std::byte*>(&inputOffset); }
 };

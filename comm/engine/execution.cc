@@ -38,6 +38,8 @@ void Execution::begin(std::unique_ptr<CallRequest> call, std::uint64_t sequence)
     verified_[group_.myPosition()] = 1;
     unverified_ = static_cast<int>(verified_.size()) - 1;
     inputOffset_ = outputOffset_ = kNotMapped;
+    canBeRead_ = false;
+    decidedAt_ = Time(0);
     segments_ = window_ = nextSegment_ = endedSegments_ = 0;
     scratchStride_ = sharedStride_ = 0;
 }
@@ -61,7 +63,10 @@ void Execution::end() {
 Status Execution::bind(Mapping mapping) {
     plan_ = call_->prepared->byMapping[static_cast<int>(mapping)];
     ISTHMUS_ASSERT(plan_ != nullptr);
-    const bool isDirect = mapping == Mapping::kAll && call_->prepared->dependsOnNode();
+    const bool holdsNothing = mapping == Mapping::kRead && plan_->plan.shared.empty() &&
+                              plan_->plan.scratch.empty();
+    const bool isDirect =
+        (mapping == Mapping::kAll && call_->prepared->dependsOnNode()) || holdsNothing;
     segments_ = isDirect ? call_->prepared->segmentsWhenMapped : call_->prepared->segments;
     window_ = std::clamp(call_->prepared->window, 1, std::min(segments_, kMaxWindow));
     extents_.emplace(plan_->plan, *call_, segments_);
@@ -137,6 +142,11 @@ bool Execution::progress() {
     if (endedSegments_ == segments_ && pending_ == 0 && unverified_ == 0) {
         isDone_ = true;
         isNews = true;
+        if (decidedAt_ != Time(0)) {
+            group_.readChoice().took(call_->collective, bothBytes_,
+                                     plan_->plan.mapping == Mapping::kRead,
+                                     group_.engine().now() - decidedAt_);
+        }
     }
     return isNews;
 }
@@ -188,6 +198,7 @@ bool Execution::progressRun(SegmentRun& run) {
         const int step = run.ready[run.nextReady++];
         if (isBulky_) group_.ring();  // peers need not wait for what follows
         bytes += runHeavy(run, step);
+        if (isStopped_) return true;
         completeStep(run, step);
         settle(run);
         isNews = true;

@@ -112,6 +112,8 @@ private:
     Status enterMeeting(const std::shared_ptr<const CompiledPlan>& plan);
     void publish();
     bool decideMapping();
+    bool mustStage() const;
+    bool allCanBeRead() const;
     bool hasEntered(int position) const;
     bool verifyPeers();
     Status bind(Mapping mapping);
@@ -136,6 +138,9 @@ private:
 
     std::size_t runHeavy(SegmentRun& run, int step);
     std::size_t runCopy(SegmentRun& run, int index);
+    /// In a peer's own memory, which is read through the system.
+    bool isForeign(const Location& location) const;
+    void copyFrom(Rank owner, const MemoryPiece& to, const MemoryPiece& from);
     std::size_t runReduce(SegmentRun& run, int index);
     void placesOf(const SegmentRun& run, int index, std::size_t at,
                   std::vector<MemoryPiece>& places) const;
@@ -158,6 +163,9 @@ private:
     std::vector<char> verified_;  ///< per position of my node
     std::uint64_t inputOffset_ = kNotMapped;
     std::uint64_t outputOffset_ = kNotMapped;
+    bool canBeRead_ = false;  ///< my input, by peers
+    std::uint64_t bothBytes_ = 0;  ///< of input and output
+    Time decidedAt_ = Time(0);  ///< reading or staging, by the node's first rank; 0: nothing to say
 
     std::shared_ptr<const CompiledPlan> plan_;
     std::optional<Extents> extents_;

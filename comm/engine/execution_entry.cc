@@ -19,6 +19,7 @@ Status Execution::enter() {
     const auto& plans = prepared.byMapping;
     const auto& any = plans[0] ? plans[0] : plans[1] ? plans[1] : plans[2];
     if (any->meetsOnce()) return enterMeeting(any);
+    const auto& reading = prepared.of(Mapping::kRead);
     ISTHMUS_ASSERT(!any->plan.sharedOutlivesCall);
     const Extents whole(any->plan, *call_, 1);
     const bool isInPlace = call_->input == call_->output && call_->input != nullptr;
@@ -31,17 +32,25 @@ Status Execution::enter() {
     }
     const bool isMapped = inputOffset_ != kNotMapped && outputOffset_ != kNotMapped;
     if (!isMapped) inputOffset_ = outputOffset_ = kNotMapped;
-    const std::size_t footprint =
-        (whole.inputBytes() + whole.outputBytes()) * group_.nodeRanks().size();
+    bothBytes_ = whole.inputBytes() + whole.outputBytes();
+    const std::size_t footprint = bothBytes_ * group_.nodeRanks().size();
     isStreaming_ = footprint > group_.engine().cacheBytes();
     isBulky_ = footprint > kBulkyBytes;
+    canBeRead_ = reading && group_.canRead() && (reading->plan.inPlaceSafe || !isInPlace);
+    const bool isFirst = group_.myPosition() == 0;
+    const bool prefersReading =
+        canBeRead_ && isFirst &&
+        group_.readChoice().prefersReading(call_->collective, bothBytes_);
 
     if (!prepared.dependsOnNode()) {
         ISTHMUS_TRY(bind(plans[0] ? Mapping::kNone : plans[1] ? Mapping::kShared : Mapping::kAll));
-    } else if (!isMapped) {
+    } else if (!isMapped && !canBeRead_) {
         ISTHMUS_TRY(bind(Mapping::kShared));  // no need to wait for anybody: all will stage
     }
     CallSlot& slot = group_.slotOf(group_.myPosition(), lane_);
+    slot.inputAddress = reinterpret_cast<std::uintptr_t>(call_->input);
+    slot.canBeRead = canBeRead_;
+    slot.prefersReading = prefersReading;
     slot.inputOffset = inputOffset_;
     slot.outputOffset = outputOffset_;
     slot.sharedOffset = sharedBlock_.data != nullptr
@@ -103,12 +112,32 @@ bool Execution::verifyPeers() {
     return isNews;
 }
 
+/// My buffers are not mapped and the node's first rank does not want them read: no need to wait
+/// for the others. The first itself waits while it tries which way is quicker.
+bool Execution::mustStage() const {
+    if (inputOffset_ != kNotMapped || !verified_[0]) return false;
+    if (group_.slotOf(0, lane_).prefersReading) return false;
+    return group_.myPosition() != 0 ||
+           group_.readChoice().isSettled(call_->collective, bothBytes_);
+}
+
+bool Execution::allCanBeRead() const {
+    if (!group_.slotOf(0, lane_).prefersReading) return false;
+    for (std::size_t i = 0; i < verified_.size(); ++i) {
+        if (!group_.slotOf(static_cast<int>(i), lane_).canBeRead) return false;
+    }
+    return true;
+}
+
 bool Execution::decideMapping() {
-    if (unverified_ > 0) return false;
-    bool allMapped = true;
+    if (unverified_ > 0 && !mustStage()) return false;
+    bool allMapped = unverified_ == 0;
     for (std::size_t i = 0; i < verified_.size(); ++i)
         allMapped &= group_.slotOf(static_cast<int>(i), lane_).inputOffset != kNotMapped;
-    if (Status status = bind(allMapped ? Mapping::kAll : Mapping::kShared); !status.ok()) {
+    const bool allRead = !allMapped && unverified_ == 0 && allCanBeRead();
+    const auto mapping = allMapped ? Mapping::kAll : allRead ? Mapping::kRead : Mapping::kShared;
+    if (canBeRead_ && !allMapped && group_.myPosition() == 0) decidedAt_ = group_.engine().now();
+    if (Status status = bind(mapping); !status.ok()) {
         group_.fail(std::move(status));
         return true;
     }

@@ -7,6 +7,7 @@
 #include "comm/engine/engine.hpp"
 #include "comm/engine/execution.hpp"
 #include "comm/engine/membership.hpp"
+#include "comm/memory/peer_read.hpp"
 #include "comm/reduce/reducer.hpp"
 
 namespace isthmus {
@@ -29,7 +30,11 @@ MemoryPiece Execution::pieceOf(const SegmentRun& run, const Location& location,
     if (bytes == 0) return {};  // its buffer may not be there at all
     switch (location.buffer) {
     case Buffer::kInput: {
-        const std::byte* base = isMine ? input_ : owner.arena.base + slot->inputOffset;
+        const std::byte* base = isMine ? input_
+                                : isForeign(location)
+                                    // NOLINTNEXTLINE(performance-no-int-to-ptr): of its process
+                                    ? reinterpret_cast<const std::byte*>(slot->inputAddress)
+                                    : owner.arena.base + slot->inputOffset;
         return {const_cast<std::byte*>(base) + extents_->offsetOf(location, run.segment), bytes};
     }
     case Buffer::kOutput: {
@@ -142,6 +147,18 @@ std::size_t Execution::runHeavy(SegmentRun& run, int index) {
     return isCopy ? runCopy(run, index) : runReduce(run, index);
 }
 
+bool Execution::isForeign(const Location& location) const {
+    return plan_->plan.mapping == Mapping::kRead && location.buffer == Buffer::kInput &&
+           location.rank != plan_->plan.me;
+}
+
+void Execution::copyFrom(Rank owner, const MemoryPiece& to, const MemoryPiece& from) {
+    Status status = readPeer(group_.member(owner).pid, to.address, from.address, to.bytes);
+    if (status.ok() || isStopped_) return;
+    group_.fail(status.within(group_.title(*call_, sequence_) + ": the input of " +
+                              group_.nameOf(owner)));
+}
+
 std::size_t Execution::runCopy(SegmentRun& run, int index) {
     const Step& step = plan_->plan.steps[index];
     const auto& names = plan_->nodes[index].targetNames;
@@ -155,10 +172,14 @@ std::size_t Execution::runCopy(SegmentRun& run, int index) {
             const MemoryPiece moreTo = pieceOf(run, step.target[next], names[next]);
             const MemoryPiece moreFrom = pieceOf(run, source[next], names[next]);
             if (!follows(to, moreTo) || !follows(from, moreFrom)) break;
+            if (source[next].rank != source[i].rank) break;
             to.bytes += moreTo.bytes;
             from.bytes += moreFrom.bytes;
         }
-        if (to.bytes > 0 && to.address != from.address) {
+        if (to.bytes > 0 && isForeign(source[i])) {
+            copyFrom(source[i].rank, to, from);
+            if (isStopped_) return total;
+        } else if (to.bytes > 0 && to.address != from.address) {
             const bool isResult = step.target[i].buffer == Buffer::kOutput;
             // In place its lines were read as the input a little earlier.
             const bool isCached = call_->input == call_->output;

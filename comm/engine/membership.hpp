@@ -19,6 +19,7 @@
 #include "comm/engine/execution.hpp"
 #include "comm/engine/point_to_point.hpp"
 #include "comm/engine/quick_call.hpp"
+#include "comm/engine/read_choice.hpp"
 
 namespace isthmus {
 
@@ -33,6 +34,7 @@ struct Member {
     std::string place;                                ///< "node-a pid 812", for messages
     Endpoint* endpoint = nullptr;                     ///< null for myself
     int position = -1;                                ///< in my node; -1: on another node
+    int pid = 0;                                      ///< of my node's ranks, as it says itself
     ControlBlock* block = nullptr;                    ///< of my node's ranks, mapped here
     Endpoint::MappedArena arena;                      ///< of my node's ranks
     std::uint64_t probedFor = ~std::uint64_t{0} - 1;  ///< call that it was last asked about
@@ -56,6 +58,8 @@ struct MembershipConfig {
     Layout layout;
     std::vector<Member> members;
     int cards = 1;                ///< that every process uses at once
+    bool canRead = false;         ///< each of my node's ranks the memory of the others: Member::pid
+    ReadChoice::Wish reading = ReadChoice::Wish::kMeasure;
     void* block = nullptr;        ///< memory of my ControlBlock, to be freed at the end
     std::size_t inlineBytes = 0;  ///< of each lane
 };
@@ -86,6 +90,8 @@ public:
         return std::span(inlineAreas_).subspan(lane * nodeRanks_.size(), nodeRanks_.size());
     }
     std::size_t inlineBytes() const { return config_.inlineBytes; }
+    bool canRead() const { return config_.canRead; }
+    ReadChoice& readChoice() { return readChoice_; }
     std::uint64_t& raisedBase(int lane, int slot, int position);
     std::uint64_t& seenBase(int lane, int slot, int position);
     /// The node peer at `position` has news from this rank: ring() wakes it if it sleeps.
@@ -245,6 +251,7 @@ private:
     std::vector<char> bells_;                   ///< by position: noteNews() since the last ring()
     bool hasBells_ = false;
     PointToPoint pointToPoint_;
+    ReadChoice readChoice_;
 
     std::deque<std::unique_ptr<CallRequest>> queued_;
     std::vector<std::unique_ptr<Execution>> active_;  ///< in order of sequence

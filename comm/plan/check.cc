@@ -91,6 +91,7 @@ private:
         }
         if (step.verb != Verb::kCopy && step.verb != Verb::kReduce) return {};
         for (const Slice& source : step.sources) {
+            if (step.verb == Verb::kReduce) ISTHMUS_TRY(checkAdded(source));
             if (source.size() != step.target.size()) {
                 return Status::invalidArgument("slices of " + std::to_string(step.target.size()) +
                                                " and " + std::to_string(source.size()) + " chunks");
@@ -99,15 +100,29 @@ private:
         return {};
     }
 
+    /// What is read through the system can be copied and nothing else.
+    Status checkAdded(const Slice& source) const {
+        if (plan_.mapping != Mapping::kRead) return {};
+        for (const Location& location : source) {
+            if (location.rank != plan_.me && location.buffer == Buffer::kInput)
+                return Status::invalidArgument("not mapped here: " + textOf(location));
+        }
+        return {};
+    }
+
+    /// Peers' outputs are not open to kRead; their inputs are, to be read.
+    bool isOpen(Buffer buffer) const {
+        if (buffer == Buffer::kScratch) return false;
+        if (buffer == Buffer::kShared) return plan_.mapping != Mapping::kNone;
+        return plan_.mapping == Mapping::kAll ||
+               (plan_.mapping == Mapping::kRead && buffer == Buffer::kInput);
+    }
+
     Status checkLocation(const Location& location) const {
         if (!exists(location)) return Status::invalidArgument("no such " + textOf(location));
         if (location.rank == plan_.me) return {};
-        const bool isMapped =
-            location.buffer == Buffer::kShared
-                ? plan_.mapping != Mapping::kNone
-                : location.buffer != Buffer::kScratch && plan_.mapping == Mapping::kAll;
         const auto node = [&](Rank rank) { return nodeOfRank_[static_cast<std::size_t>(rank)]; };
-        if (!isMapped || node(location.rank) != node(plan_.me)) {
+        if (!isOpen(location.buffer) || node(location.rank) != node(plan_.me)) {
             return Status::invalidArgument("not mapped here: " + textOf(location));
         }
         return {};

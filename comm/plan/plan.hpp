@@ -40,8 +40,10 @@ struct Step {
     bool operator==(const Step&) const = default;
 };
 
-/// Which buffers of node peers a Plan may name as at(q).
-enum class Mapping : std::uint8_t { kNone, kShared, kAll };
+/// Which buffers of node peers a Plan may name as at(q). kRead: shared scratch, and inputs as the
+/// source of a copy, which the system makes (process_vm_readv(2)).
+enum class Mapping : std::uint8_t { kNone, kShared, kAll, kRead };
+inline constexpr int kMappings = 4;
 
 /// numerator / denominator, 0 to 1.
 struct Fraction {

@@ -34,7 +34,7 @@ std::string_view nameOf(Buffer buffer) {
 }
 
 std::string_view nameOf(Mapping mapping) {
-    constexpr std::array<std::string_view, 3> kNames = {"none", "shared", "all"};
+    constexpr std::array<std::string_view, kMappings> kNames = {"none", "shared", "all", "read"};
     return kNames[static_cast<std::size_t>(mapping)];
 }
 

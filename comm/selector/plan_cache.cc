@@ -109,6 +109,7 @@ Result<std::shared_ptr<const PreparedPlans>> PlanCache::make(const CallShape& sh
     for (const Mapping mapping : mappings) {
         // Alone on the node nothing is ever staged.
         if (nodeRanks_ == 1 && hasDirect && mapping != Mapping::kAll) continue;
+        if (mapping == Mapping::kRead && !options_.canRead) continue;
         auto plan = planOf({shape.collective, selection->algorithm, shape.root, mapping});
         if (!plan.ok()) return plan.status();
         prepared->byMapping[static_cast<int>(mapping)] = *plan;

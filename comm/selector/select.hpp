@@ -65,6 +65,7 @@ struct SelectorOptions {
     int window = 3;
     bool isDeterministic = false;  ///< of every call
     bool roundsOnce = false;       ///< of every call
+    bool canRead = false;          ///< ranks of this node the buffers of others: plans of kRead
     LinkModel model;
 
     /// From the knobs. Errors: kConfiguration (an unknown algorithm or collective is named together

@@ -46,6 +46,7 @@ struct Place {
     std::string layout;
     LocalJob::Wires wires;
     std::string device = {};
+    bool isRead = false;  ///< ordinary buffers, through the system
 };
 
 class Matrix : public testing::TestWithParam<Place> {};
@@ -61,8 +62,10 @@ TEST_P(Matrix, GivesTheDefinedResultInEveryCell) {
     static const std::vector<Row> kPairs = coveringRows(2);
     static const std::vector<Row> kTriples = coveringRows(3);
     const std::vector<Row>& rows = isInproc ? kTriples : kPairs;
-    LocalJob job(nodes, {{"ISTHMUS_SEGMENT", isOneNode ? "32K" : "8K"}}, GetParam().wires,
-                 GetParam().device);
+    LocalJob job(nodes,
+                 {{"ISTHMUS_SEGMENT", isOneNode ? "32K" : "8K"},
+                  {"ISTHMUS_READ_PEERS", GetParam().isRead ? "always" : "auto"}},
+                 GetParam().wires, GetParam().device);
     std::vector<std::vector<std::uint64_t>> agreed(static_cast<std::size_t>(job.ranks()));
     job.run([&](Rank rank, Communicator& communicator) {
         std::vector<int> found;
@@ -90,12 +93,14 @@ std::vector<Place> places() {
         for (const std::string& device : deviceKinds())
             places.push_back({layout, Wires::kCards, device});
     }
+    for (const Wires wires : {Wires::kInproc, Wires::kShm}) places.push_back({"S4", wires, "", true});
     return places;
 }
 
 std::string nameOf(const testing::TestParamInfo<Place>& test) {
     constexpr const char* kNames[] = {"Inproc", "SharedMemoryAndTcp", "SharedMemory", "Tcp", ""};
-    return test.param.layout + kNames[static_cast<int>(test.param.wires)] + test.param.device;
+    return test.param.layout + kNames[static_cast<int>(test.param.wires)] + test.param.device +
+           (test.param.isRead ? "Read" : "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Over, Matrix, testing::ValuesIn(places()), nameOf);

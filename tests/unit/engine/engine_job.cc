@@ -36,6 +36,15 @@ EngineJob::EngineJob(const std::vector<int>& nodeOfRank, std::string device)
     makeProcesses();
 }
 
+EngineJob::EngineJob(const std::vector<int>& nodeOfRank, Reads reads)
+    : layout_(Layout::of(nodeOfRank)),
+      reads_(reads),
+      inside_(layout_.nodes.size()),
+      between_(virtualClock_, 1, {}),
+      processes_(nodeOfRank.size()) {
+    makeProcesses();
+}
+
 void EngineJob::makeProcesses() {
     virtualClock_.advance(std::chrono::seconds(1));  // some members mean "never" by zero
     for (Rank rank = 0; rank < ranks(); ++rank) makeProcess(rank);
@@ -113,6 +122,7 @@ Member EngineJob::memberOf(Rank me, Rank rank) {
     member.place = "place " + std::to_string(rank);
     if (at != node.end()) {
         member.position = static_cast<int>(at - node.begin());
+        member.pid = reads_.pid;
         member.block = other.block;
         member.arena = {other.arena->base(), other.arena->capacityBytes()};
     }
@@ -133,6 +143,8 @@ void EngineJob::makeGroup(Rank rank) {
     config.layout = layout_;
     config.block = mine.block;
     config.inlineBytes = kInlineBytes;
+    config.canRead = reads_.pid != 0;
+    config.reading = ReadChoice::Wish::kAlways;
     for (Rank other = 0; other < ranks(); ++other) {
         config.globalRanks.push_back(other);
         config.members.push_back(memberOf(rank, other));

@@ -28,6 +28,11 @@ public:
     /// Between nodes one of deviceKinds instead of sim, and real time; payloads go directly from
     /// 256 bytes on.
     EngineJob(const std::vector<int>& nodeOfRank, std::string device);
+    /// Ranks of a node read each other's inputs, at this process's number.
+    struct Reads {
+        int pid = 0;
+    };
+    EngineJob(const std::vector<int>& nodeOfRank, Reads reads);
     ~EngineJob();
     EngineJob(const EngineJob&) = delete;
     EngineJob& operator=(const EngineJob&) = delete;
@@ -95,6 +100,7 @@ private:
 
     const Layout layout_;
     const std::string device_;
+    const Reads reads_;
     VirtualClock virtualClock_;
     SteadyClock steadyClock_;
     std::vector<InprocFabric> inside_;
