@@ -71,6 +71,28 @@ TEST_P(Deadline, IsExactWhenNothingElseHappens) {
     EXPECT_EQ(job.now() - begin, milliseconds(400));
 }
 
+TEST(Blame, IsNotForARankThatWaitsInAnEarlierCall) {
+    EngineJob job({0, 1, 2});
+    job.stop(2);
+    // Down the chain 0 -> 1 -> 2: 0 is done when 1 has it, 1 cannot pass it on.
+    constexpr std::size_t kElements = 1 << 20;
+    std::vector<std::vector<float>> buffers(2, std::vector<float>(kElements, 1));
+    std::vector<std::shared_ptr<Work>> works;
+    for (Rank rank = 0; rank < 2; ++rank) {
+        CallRequest call = sumOf(buffers[rank]);
+        call.collective = Collective::kBroadcast;
+        works.push_back(job.start(rank, std::move(call), {"chain"}));
+    }
+    ASSERT_TRUE(job.runFor([&] { return works[0]->isDone(); }, seconds(5)));
+    ASSERT_FALSE(works[1]->isDone());
+    std::vector<float> next(100, 1);
+    works.push_back(job.start(0, sumOf(next), {"exchange"}, seconds(1)));
+    ASSERT_TRUE(job.runFor([&] { return works[2]->isDone(); }, seconds(5)));
+    EXPECT_THAT(works[2]->status().what(),
+                AllOf(HasSubstr("gave up on rank 2 (place 2) which does not answer"),
+                      Not(HasSubstr("rank 1 (place 1) which"))));
+}
+
 TEST_P(Deadline, OfACallThatCouldNotBeginCountsToo) {
     EngineJob job(GetParam());
     std::vector<std::vector<float>> buffers(5, std::vector<float>(100, 1));
