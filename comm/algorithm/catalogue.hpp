@@ -47,8 +47,8 @@ struct PlanRequest {
 
 /// One catalogue entry. The names:
 ///   one node (layouts of one node; kAll, kShared or kRead): "direct" (kAll: in each other's
-///     buffers, kShared: staged, kRead: contributions read out of inputs) and "inline" (tiny calls, one meeting, Plan::sharedOutlivesCall) for every
-///     collective; barrier: "direct"
+///     buffers, kShared: staged, kRead: contributions read out of inputs) and "inline" (tiny calls,
+///     one meeting, Plan::sharedOutlivesCall) for every collective; barrier: "direct"
 ///   by messages alone (any layout; kNone): all_reduce "ring" "exchange" "doubling" "halving"
 ///     "bidirectional_ring" "double_tree" "butterfly"; all_gather "ring" "exchange" "bruck"
 ///     "bruck4" "bidirectional_ring" "butterfly"; reduce_scatter "ring" "exchange" "halving"

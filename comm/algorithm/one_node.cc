@@ -107,9 +107,9 @@ void directGather(PlanBuilder& plan, const Scene& scene) {
         if (!node.isStaged()) return;
         for (int hops = 1; hops < scene.node.size(); ++hops) {
             const Rank rank = scene.node[scene.node.me() + hops];
-            plan.copy(plan.output()(block(plan, rank)),
-                      node.canRead() ? plan.at(rank).input(block(plan, 0))
-                                     : node.heldBy(rank, block(plan, rank)));
+            plan.copy(plan.output()(block(plan, rank)), node.canRead()
+                                                            ? plan.at(rank).input(block(plan, 0))
+                                                            : node.heldBy(rank, block(plan, rank)));
         }
         node.signalAll();
     } else if (node.isStaged()) {

@@ -18,8 +18,9 @@ constexpr std::uint32_t kFormationVersion = 6;
 std::string agreedOptions(const Runtime& runtime) {
     // Rules, not the path of a file with them: what counts is what it says.
     std::string text = "ISTHMUS_ALGORITHM=" + textOf(runtime.selectorOptions().rules) + " ";
-    for (const auto name : {"ISTHMUS_SEGMENT", "ISTHMUS_WINDOW", "ISTHMUS_INLINE",
-                            "ISTHMUS_DETERMINISTIC", "ISTHMUS_ONE_ROUNDING", "ISTHMUS_READ_PEERS"}) {
+    for (const auto name :
+         {"ISTHMUS_SEGMENT", "ISTHMUS_WINDOW", "ISTHMUS_INLINE", "ISTHMUS_DETERMINISTIC",
+          "ISTHMUS_ONE_ROUNDING", "ISTHMUS_READ_PEERS"}) {
         text += std::string(name) + "=" + runtime.options().text(name) + " ";
     }
     return text;

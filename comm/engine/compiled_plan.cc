@@ -90,7 +90,9 @@ CompiledPlan CompiledPlan::of(Plan plan, const std::vector<int>& positionInNode,
     nameValues(compiled);
     fuse(compiled);
     compiled.positionOf = positionInNode;
-    compiled.meetsAt = onlyMeeting(compiled, nodeRanks);
+    // A rank whose input is read by one other does no more than that, and its reader does.
+    if (compiled.plan.mapping != Mapping::kRead)
+        compiled.meetsAt = onlyMeeting(compiled, nodeRanks);
     return compiled;
 }
 

@@ -63,8 +63,8 @@ void Execution::end() {
 Status Execution::bind(Mapping mapping) {
     plan_ = call_->prepared->byMapping[static_cast<int>(mapping)];
     ISTHMUS_ASSERT(plan_ != nullptr);
-    const bool holdsNothing = mapping == Mapping::kRead && plan_->plan.shared.empty() &&
-                              plan_->plan.scratch.empty();
+    const bool holdsNothing =
+        mapping == Mapping::kRead && plan_->plan.shared.empty() && plan_->plan.scratch.empty();
     const bool isDirect =
         (mapping == Mapping::kAll && call_->prepared->dependsOnNode()) || holdsNothing;
     segments_ = isDirect ? call_->prepared->segmentsWhenMapped : call_->prepared->segments;

@@ -163,7 +163,7 @@ private:
     std::vector<char> verified_;  ///< per position of my node
     std::uint64_t inputOffset_ = kNotMapped;
     std::uint64_t outputOffset_ = kNotMapped;
-    bool canBeRead_ = false;  ///< my input, by peers
+    bool canBeRead_ = false;       ///< my input, by peers
     std::uint64_t bothBytes_ = 0;  ///< of input and output
     Time decidedAt_ = Time(0);  ///< reading or staging, by the node's first rank; 0: nothing to say
 

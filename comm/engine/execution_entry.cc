@@ -39,8 +39,7 @@ Status Execution::enter() {
     canBeRead_ = reading && group_.canRead() && (reading->plan.inPlaceSafe || !isInPlace);
     const bool isFirst = group_.myPosition() == 0;
     const bool prefersReading =
-        canBeRead_ && isFirst &&
-        group_.readChoice().prefersReading(call_->collective, bothBytes_);
+        canBeRead_ && isFirst && group_.readChoice().prefersReading(call_->collective, bothBytes_);
 
     if (!prepared.dependsOnNode()) {
         ISTHMUS_TRY(bind(plans[0] ? Mapping::kNone : plans[1] ? Mapping::kShared : Mapping::kAll));
@@ -117,8 +116,7 @@ bool Execution::verifyPeers() {
 bool Execution::mustStage() const {
     if (inputOffset_ != kNotMapped || !verified_[0]) return false;
     if (group_.slotOf(0, lane_).prefersReading) return false;
-    return group_.myPosition() != 0 ||
-           group_.readChoice().isSettled(call_->collective, bothBytes_);
+    return group_.myPosition() != 0 || group_.readChoice().isSettled(call_->collective, bothBytes_);
 }
 
 bool Execution::allCanBeRead() const {

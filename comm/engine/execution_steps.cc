@@ -155,8 +155,8 @@ bool Execution::isForeign(const Location& location) const {
 void Execution::copyFrom(Rank owner, const MemoryPiece& to, const MemoryPiece& from) {
     Status status = readPeer(group_.member(owner).pid, to.address, from.address, to.bytes);
     if (status.ok() || isStopped_) return;
-    group_.fail(status.within(group_.title(*call_, sequence_) + ": the input of " +
-                              group_.nameOf(owner)));
+    group_.fail(
+        status.within(group_.title(*call_, sequence_) + ": the input of " + group_.nameOf(owner)));
 }
 
 std::size_t Execution::runCopy(SegmentRun& run, int index) {

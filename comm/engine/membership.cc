@@ -16,7 +16,10 @@ constexpr std::size_t kMostActive = 4;
 }  // namespace
 
 Membership::Membership(Engine& engine, MembershipConfig config)
-    : engine_(engine), config_(std::move(config)), pointToPoint_(*this), readChoice_(config_.reading) {
+    : engine_(engine),
+      config_(std::move(config)),
+      pointToPoint_(*this),
+      readChoice_(config_.reading) {
     nodeRanks_ = config_.layout.nodes[config_.layout.nodeOf(config_.me)];
     raised_.assign(kLanes * kMaxWindow * nodeRanks_.size(), 0);
     seen_.assign(raised_.size(), 0);

@@ -57,8 +57,8 @@ struct MembershipConfig {
     std::vector<int> globalRanks;  ///< of each rank, for messages
     Layout layout;
     std::vector<Member> members;
-    int cards = 1;                ///< that every process uses at once
-    bool canRead = false;         ///< each of my node's ranks the memory of the others: Member::pid
+    int cards = 1;         ///< that every process uses at once
+    bool canRead = false;  ///< each of my node's ranks the memory of the others: Member::pid
     ReadChoice::Wish reading = ReadChoice::Wish::kMeasure;
     void* block = nullptr;        ///< memory of my ControlBlock, to be freed at the end
     std::size_t inlineBytes = 0;  ///< of each lane

@@ -22,8 +22,8 @@ Status readPeer(int pid, std::byte* to, const std::byte* from, std::size_t bytes
             continue;
         }
         const int error = got == 0 ? EFAULT : errno;
-        const std::string what = "memory of process " + std::to_string(pid) +
-                                 " cannot be read: " + std::strerror(error);
+        const std::string what =
+            "memory of process " + std::to_string(pid) + " cannot be read: " + std::strerror(error);
         if (error == ESRCH) return Status::peerLost(what);
         if (error == EFAULT) return Status::invalidArgument(what);
         return Status::configuration(what);
@@ -42,7 +42,8 @@ ReadMark ReadMark::ofProcess() {
 bool ReadMark::isReadable() const {
     if (pid <= 0 || address == 0) return false;
     std::uint64_t found = 0;
-    const auto* const from = reinterpret_cast<const std::byte*>(address);  // NOLINT(performance-no-int-to-ptr): of another process
+    const auto* const from = reinterpret_cast<const std::byte*>(
+        address);  // NOLINT(performance-no-int-to-ptr): of another process
     return readPeer(pid, reinterpret_cast<std::byte*>(&found), from, sizeof(found)).ok() &&
            found == value;
 }

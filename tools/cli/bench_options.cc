@@ -205,8 +205,7 @@ Result<BenchTask> benchTask(const BenchOptions& options) {
     if (!rate.ok()) return rate.status();
     ISTHMUS_TRY(checkNumbers(options));
     if (options.isUneven && *collective != Collective::kAllToAll) {
-        return Status::invalidArgument("--uneven is for all_to_all, not for " +
-                                       options.collective);
+        return Status::invalidArgument("--uneven is for all_to_all, not for " + options.collective);
     }
     if (!options.algorithm.empty() && findAlgorithm(*collective, options.algorithm) == nullptr) {
         return Status::invalidArgument("unknown algorithm \"" + options.algorithm +

@@ -232,9 +232,9 @@ Status BenchSession::issue(const BenchCall& call, const Places& places) {
     case Collective::kReduceScatter:
         return statusOf(isthmusReduceScatter(send, recv, count, type, op, comm_, options, nullptr));
     case Collective::kAllToAll:
-        return options_.isUneven ? issueUneven(call, places)
-                                 : statusOf(isthmusAlltoAll(send, recv, count, type, comm_, options,
-                                                            nullptr));
+        return options_.isUneven
+                   ? issueUneven(call, places)
+                   : statusOf(isthmusAlltoAll(send, recv, count, type, comm_, options, nullptr));
     case Collective::kBroadcast:
         return statusOf(
             isthmusBroadcast(send, recv, count, type, call.root, comm_, options, nullptr));

@@ -93,7 +93,10 @@ std::vector<Place> places() {
         for (const std::string& device : deviceKinds())
             places.push_back({layout, Wires::kCards, device});
     }
-    for (const Wires wires : {Wires::kInproc, Wires::kShm}) places.push_back({"S4", wires, "", true});
+    for (const std::string layout : {"S2", "S4"}) {
+        for (const Wires wires : {Wires::kInproc, Wires::kShm})
+            places.push_back({layout, wires, "", true});
+    }
     return places;
 }
 

@@ -75,7 +75,7 @@ TEST(Blame, IsNotForARankThatWaitsInAnEarlierCall) {
     EngineJob job({0, 1, 2});
     job.stop(2);
     // Down the chain 0 -> 1 -> 2: 0 is done when 1 has it, 1 cannot pass it on.
-    constexpr std::size_t kElements = 1 << 20;
+    constexpr std::size_t kElements = 1 << 16;
     std::vector<std::vector<float>> buffers(2, std::vector<float>(kElements, 1));
     std::vector<std::shared_ptr<Work>> works;
     for (Rank rank = 0; rank < 2; ++rank) {

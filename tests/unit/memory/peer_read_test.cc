@@ -20,8 +20,8 @@ namespace {
 class Child {
 public:
     Child() {
-        page_ = static_cast<char*>(::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE,
-                                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+        page_ = static_cast<char*>(
+            ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
         std::array<int, 2> ready{};
         EXPECT_EQ(::pipe(ready.data()), 0);
         pid_ = ::fork();
@@ -78,11 +78,9 @@ TEST(PeerRead, SaysWhyItCannot) {
     if (beyond.code() == Status::Code::kConfiguration) GTEST_SKIP() << beyond.what();
     EXPECT_EQ(beyond.code(), Status::Code::kInvalidArgument);
     EXPECT_THAT(beyond.what(), testing::HasSubstr("memory of process " +
-                                                  std::to_string(child.pid()) +
-                                                  " cannot be read"));
+                                                  std::to_string(child.pid()) + " cannot be read"));
     child.end();
-    EXPECT_EQ(readPeer(child.pid(), here.data(), child.page(), 8).code(),
-              Status::Code::kPeerLost);
+    EXPECT_EQ(readPeer(child.pid(), here.data(), child.page(), 8).code(), Status::Code::kPeerLost);
 }
 
 TEST(ReadMark, ShowsWhoseMemoryIsMeant) {
