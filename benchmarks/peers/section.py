@@ -88,7 +88,7 @@ def section(document):
         mine = [row for row in rows if row["layout"] == layout]
         sizes = sorted({row["bytes"] for row in mine})
         large = [size for size in sizes if size >= WHOLE]
-        named = [size_text(size) if size else "0" for size in sizes]
+        named = [size_text(size) if size else "none" for size in sizes]
         lines += [f"**{title(layout)}**", ""]
         lines += table(["best peer / isthmus", "buffers", *named], ratios(mine, sizes))
         for heading, body, columns in ((["from torch: gloo / isthmus", "tensors"], torch(mine, sizes), named),

@@ -180,6 +180,15 @@ class Section(unittest.TestCase):
             section.placed("above", "table")
 
 
+class Readme(unittest.TestCase):
+    def test_says_what_the_accepted_run_says(self):
+        checked = subprocess.run([sys.executable, os.path.join(BENCHMARKS, "peers", "section.py"),
+                                  os.path.join(BENCHMARKS, "accepted.json"),
+                                  os.path.join(BENCHMARKS, os.pardir, "README.md"), "--check"],
+                                 capture_output=True, text=True, timeout=60)
+        self.assertEqual((checked.returncode, checked.stderr), (0, ""))
+
+
 class Runs(unittest.TestCase):
     def test_that_do_not_end_are_ended_and_named(self):
         with tempfile.NamedTemporaryFile() as program:
