@@ -36,7 +36,9 @@ Status Execution::enter() {
     const std::size_t footprint = bothBytes_ * group_.nodeRanks().size();
     isStreaming_ = footprint > group_.engine().cacheBytes();
     isBulky_ = footprint > kBulkyBytes;
-    canBeRead_ = reading && group_.canRead() && (reading->plan.inPlaceSafe || !isInPlace);
+    // Beyond the caches staging keeps its windows in them, and reading goes by memory.
+    canBeRead_ =
+        reading && group_.canRead() && !isStreaming_ && (reading->plan.inPlaceSafe || !isInPlace);
     const bool isFirst = group_.myPosition() == 0;
     const bool prefersReading =
         canBeRead_ && isFirst && group_.readChoice().prefersReading(call_->collective, bothBytes_);

@@ -1,5 +1,6 @@
 #include "comm/engine/read_choice.hpp"
 
+#include <algorithm>
 #include <bit>
 
 namespace isthmus {
@@ -8,6 +9,9 @@ namespace {
 
 // The first of each way pays for pages and caches, and is not looked at.
 constexpr int kTries = 5;
+// Fewer where the ways differ by more than calls do.
+constexpr int kLeastTries = 2;
+constexpr double kClearly = 1.3;
 // The load of the machine changes: then both are tried anew. Ten slow calls in so many cost less
 // than a hundredth.
 constexpr int kCallsUntilNextTrial = 4000;
@@ -21,8 +25,12 @@ ReadChoice::Key ReadChoice::keyOf(Collective collective, std::uint64_t bytes) {
 bool ReadChoice::isSettled(Collective collective, std::uint64_t bytes) const {
     if (wish_ == Wish::kAlways) return true;
     const auto at = trials_.find(keyOf(collective, bytes));
-    return at != trials_.end() && at->second.ways[0].tries >= kTries &&
-           at->second.ways[1].tries >= kTries;
+    if (at == trials_.end()) return false;
+    const auto& [staged, read] = at->second.ways;
+    const int tries = std::min(staged.tries, read.tries);
+    if (tries < kLeastTries || tries >= kTries) return tries >= kTries;
+    const auto [quicker, slower] = std::minmax(staged.least, read.least);
+    return static_cast<double>(slower.count()) > kClearly * static_cast<double>(quicker.count());
 }
 
 bool ReadChoice::prefersReading(Collective collective, std::uint64_t bytes) {

@@ -24,13 +24,25 @@ TEST(ReadChoice, TriesBothWaysInTurnAndKeepsTheQuicker) {
         const bool isRead = choice.prefersReading(kGather, 1 << 20);
         reads += isRead ? 1 : 0;
         // The very first of each way is slow and says nothing.
-        choice.took(kGather, 1 << 20, isRead, microseconds((isRead ? 5 : 8) + (call < 2 ? 90 : 0)));
+        choice.took(kGather, 1 << 20, isRead,
+                    microseconds((isRead ? 8 : 10) + (call < 2 ? 90 : 0)));
     }
     EXPECT_EQ(reads, 5);
     EXPECT_TRUE(choice.isSettled(kGather, 1 << 20));
     EXPECT_TRUE(choice.prefersReading(kGather, 1 << 20));
     EXPECT_FALSE(choice.isSettled(kGather, 1 << 10));  // another size
     EXPECT_FALSE(choice.isSettled(Collective::kBroadcast, 1 << 20));
+}
+
+TEST(ReadChoice, IsQuickWhereOneWayIsClearlySlower) {
+    ReadChoice choice(ReadChoice::Wish::kMeasure);
+    for (int call = 0; call < 4; ++call) {
+        EXPECT_FALSE(choice.isSettled(kGather, 4096));
+        const bool isRead = choice.prefersReading(kGather, 4096);
+        choice.took(kGather, 4096, isRead, microseconds(isRead ? 14 : 10));
+    }
+    EXPECT_TRUE(choice.isSettled(kGather, 4096));
+    EXPECT_FALSE(choice.prefersReading(kGather, 4096));
 }
 
 TEST(ReadChoice, TriesAnewAfterManyCalls) {
