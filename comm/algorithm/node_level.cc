@@ -21,14 +21,13 @@ std::vector<ChunkName> allToAllNames(const PlanBuilder& plan, const Group& desti
 NodeLevel::NodeLevel(PlanBuilder& plan, const Group& node, const std::vector<ChunkName>& slots)
     : plan_(plan),
       node_(node),
-      isStaged_(plan.mapping() == Mapping::kShared || plan.mapping() == Mapping::kRead),
-      canRead_(plan.mapping() == Mapping::kRead) {
-    if (isStaged_ && node_.size() > 1) plan_.grabShared(slots);
-    if (node_.size() == 1) isStaged_ = false;  // nobody to stage for
+      canRead_(node_.size() > 1 && plan.mapping() == Mapping::kRead),
+      isStaged_(canRead_ || (node_.size() > 1 && plan.mapping() == Mapping::kShared)) {
+    if (isStaged_) plan_.grabShared(slots);
 }
 
 void NodeLevel::offerInput(const Chunks& forOthers) {
-    if (isStaged_ && !canRead_ && !forOthers.empty()) {
+    if (copiesInputs() && !forOthers.empty()) {
         plan_.copy(plan_.at(plan_.me()).shared(forOthers), plan_.input()(forOthers));
     }
     signalAll();
@@ -47,7 +46,7 @@ void NodeLevel::meet() {
 }
 
 Slice NodeLevel::inputOf(Rank rank, const Chunks& chunks) const {
-    const bool isInput = !isStaged_ || canRead_ || rank == plan_.me();
+    const bool isInput = !copiesInputs() || rank == plan_.me();
     return isInput ? plan_.at(rank).input(chunks) : plan_.at(rank).shared(chunks);
 }
 
@@ -57,7 +56,7 @@ void NodeLevel::sumInputs(const Slice& target, const Chunks& chunks, Completes c
     terms.reserve(node_.ranks().size());
     for (const Rank rank : node_.ranks()) {
         terms.push_back(inputOf(rank, chunks));
-        if (!canRead() || rank == plan_.me()) continue;
+        if (!canRead_ || rank == plan_.me()) continue;
         const Slice read = scratchLike(plan_, terms.back());
         plan_.copy(read, terms.back());
         terms.back() = read;

@@ -24,7 +24,9 @@ public:
     const Group& group() const { return node_; }
     /// Results are held in shared scratch; contributions too, unless they can be read.
     bool isStaged() const { return isStaged_; }
-    bool canRead() const { return isStaged_ && canRead_; }
+    bool canRead() const { return canRead_; }
+    /// Contributions are copied to shared scratch before others see them.
+    bool copiesInputs() const { return isStaged_ && !canRead_; }
 
     /// Opens my input to the node's ranks. `forOthers` are the chunks that they will read.
     void offerInput(const Chunks& forOthers);
@@ -58,8 +60,8 @@ public:
 private:
     PlanBuilder& plan_;
     Group node_;
-    bool isStaged_;
     bool canRead_;
+    bool isStaged_;
 };
 
 /// Slot names of blocks 0 to blocks - 1 (all-to-all: of my blocks for each of the given ranks; the

@@ -57,7 +57,7 @@ void directReduceScatter(PlanBuilder& plan, const Scene& scene) {
 void directAllGather(PlanBuilder& plan, const Scene& scene) {
     NodeLevel node(plan, scene.node, shownIn(plan, blockNames(plan, scene.ranks())));
     const Chunks own = block(plan, 0);
-    const bool isShown = node.isStaged() && !node.canRead();
+    const bool isShown = node.copiesInputs();
     if (isShown) plan.copy(node.held(block(plan, plan.me())), plan.input()(own));
     node.meet();
     for (int hops = 0; hops < scene.node.size(); ++hops) {
@@ -71,7 +71,7 @@ void directAllGather(PlanBuilder& plan, const Scene& scene) {
 
 void directAllToAll(PlanBuilder& plan, const Scene& scene) {
     NodeLevel node(plan, scene.node, shownIn(plan, allToAllNames(plan, scene.node)));
-    plan.setInPlaceSafe(node.isStaged() && !node.canRead());
+    plan.setInPlaceSafe(node.copiesInputs());
     const Chunks mine = block(plan, plan.me());
     node.offerInput(without(allBlocks(plan, scene.ranks()), mine));
     node.waitForAll();
@@ -113,7 +113,7 @@ void directGather(PlanBuilder& plan, const Scene& scene) {
         }
         node.signalAll();
     } else if (node.isStaged()) {
-        if (!node.canRead()) plan.copy(node.held(mine), own);
+        if (node.copiesInputs()) plan.copy(node.held(mine), own);
         plan.signal({&scene.root, 1});
         plan.wait({&scene.root, 1});
     } else {

@@ -113,7 +113,7 @@ private:
     void publish();
     bool decideMapping();
     bool mustStage() const;
-    bool allCanBeRead() const;
+    Mapping agreedMapping() const;
     bool hasEntered(int position) const;
     bool verifyPeers();
     Status bind(Mapping mapping);

@@ -39,9 +39,9 @@ Status Execution::enter() {
     // Beyond the caches staging keeps its windows in them, and reading goes by memory.
     canBeRead_ =
         reading && group_.canRead() && !isStreaming_ && (reading->plan.inPlaceSafe || !isInPlace);
-    const bool isFirst = group_.myPosition() == 0;
+    const bool choosesWay = canBeRead_ && !isMapped && group_.myPosition() == 0;
     const bool prefersReading =
-        canBeRead_ && isFirst && group_.readChoice().prefersReading(call_->collective, bothBytes_);
+        choosesWay && group_.readChoice().prefersReading(call_->collective, bothBytes_);
 
     if (!prepared.dependsOnNode()) {
         ISTHMUS_TRY(bind(plans[0] ? Mapping::kNone : plans[1] ? Mapping::kShared : Mapping::kAll));
@@ -121,22 +121,27 @@ bool Execution::mustStage() const {
     return group_.myPosition() != 0 || group_.readChoice().isSettled(call_->collective, bothBytes_);
 }
 
-bool Execution::allCanBeRead() const {
-    if (!group_.slotOf(0, lane_).prefersReading) return false;
+/// What the slots of all say; every rank of the node finds the same.
+Mapping Execution::agreedMapping() const {
+    bool allMapped = true;
+    bool allRead = group_.slotOf(0, lane_).prefersReading;
     for (std::size_t i = 0; i < verified_.size(); ++i) {
-        if (!group_.slotOf(static_cast<int>(i), lane_).canBeRead) return false;
+        const CallSlot& slot = group_.slotOf(static_cast<int>(i), lane_);
+        allMapped &= slot.inputOffset != kNotMapped;
+        allRead &= slot.canBeRead;
     }
-    return true;
+    if (allMapped) return Mapping::kAll;
+    return allRead ? Mapping::kRead : Mapping::kShared;
 }
 
 bool Execution::decideMapping() {
     if (unverified_ > 0 && !mustStage()) return false;
-    bool allMapped = unverified_ == 0;
-    for (std::size_t i = 0; i < verified_.size(); ++i)
-        allMapped &= group_.slotOf(static_cast<int>(i), lane_).inputOffset != kNotMapped;
-    const bool allRead = !allMapped && unverified_ == 0 && allCanBeRead();
-    const auto mapping = allMapped ? Mapping::kAll : allRead ? Mapping::kRead : Mapping::kShared;
-    if (canBeRead_ && !allMapped && group_.myPosition() == 0) decidedAt_ = group_.engine().now();
+    const Mapping mapping = unverified_ > 0 ? Mapping::kShared : agreedMapping();
+    if (canBeRead_ && inputOffset_ == kNotMapped && group_.myPosition() == 0) {
+        decidedAt_ = group_.engine().now();
+        if (group_.slotOf(0, lane_).prefersReading && mapping != Mapping::kRead)
+            group_.readChoice().couldNotRead(call_->collective, bothBytes_);
+    }
     if (Status status = bind(mapping); !status.ok()) {
         group_.fail(std::move(status));
         return true;

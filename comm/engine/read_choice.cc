@@ -49,4 +49,8 @@ void ReadChoice::took(Collective collective, std::uint64_t bytes, bool wasRead, 
     if (way.tries++ > 0 && time < way.least) way.least = time;
 }
 
+void ReadChoice::couldNotRead(Collective collective, std::uint64_t bytes) {
+    if (!isSettled(collective, bytes)) ++trials_[keyOf(collective, bytes)].ways[1].tries;
+}
+
 }  // namespace isthmus

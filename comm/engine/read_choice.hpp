@@ -27,6 +27,8 @@ public:
     bool isSettled(Collective collective, std::uint64_t bytes) const;
     /// How long a call took from when all could begin, and which way it went.
     void took(Collective collective, std::uint64_t bytes, bool wasRead, Time time);
+    /// It should have been read, and somebody's buffer cannot be.
+    void couldNotRead(Collective collective, std::uint64_t bytes);
 
 private:
     struct Way {

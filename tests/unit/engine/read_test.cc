@@ -45,6 +45,16 @@ TEST(ReadChoice, IsQuickWhereOneWayIsClearlySlower) {
     EXPECT_FALSE(choice.prefersReading(kGather, 4096));
 }
 
+TEST(ReadChoice, IsOverWhereABufferCanNeverBeRead) {
+    ReadChoice choice(ReadChoice::Wish::kMeasure);
+    for (int call = 0; call < 10; ++call) {
+        if (choice.prefersReading(kGather, 4096)) choice.couldNotRead(kGather, 4096);
+        choice.took(kGather, 4096, false, microseconds(10));
+    }
+    EXPECT_TRUE(choice.isSettled(kGather, 4096));
+    EXPECT_FALSE(choice.prefersReading(kGather, 4096));
+}
+
 TEST(ReadChoice, TriesAnewAfterManyCalls) {
     ReadChoice choice(ReadChoice::Wish::kMeasure);
     const auto run = [&](int calls, microseconds staged, microseconds read) {
@@ -70,19 +80,26 @@ class Reading : public testing::Test {
 protected:
     static constexpr std::size_t kElements = 5000;
 
+    static CallRequest request(Collective collective, const std::vector<float>& input,
+                               std::vector<float>& output) {
+        CallRequest call;
+        call.collective = collective;
+        call.type = DataType::kFloat32;
+        call.input = reinterpret_cast<const std::byte*>(input.data());
+        call.output = reinterpret_cast<std::byte*>(output.data());
+        call.counts.uniform = kElements;
+        return call;
+    }
+
     /// Everybody gives its number from 1, kElements of them.
     std::vector<std::shared_ptr<Work>> gather(EngineJob& job, int segments = 1) {
         std::vector<std::shared_ptr<Work>> works;
         for (Rank rank = 0; rank < job.ranks(); ++rank) {
             inputs_.emplace_back(kElements, static_cast<float>(rank + 1));
             outputs_.emplace_back(kElements * static_cast<std::size_t>(job.ranks()), 0.0F);
-            CallRequest call;
-            call.collective = Collective::kAllGather;
-            call.type = DataType::kFloat32;
-            call.input = reinterpret_cast<const std::byte*>(inputs_.back().data());
-            call.output = reinterpret_cast<std::byte*>(outputs_.back().data());
-            call.counts.uniform = kElements;
-            works.push_back(job.start(rank, std::move(call), {"direct", segments, segments}));
+            works.push_back(
+                job.start(rank, request(Collective::kAllGather, inputs_.back(), outputs_.back()),
+                          {"direct", segments, segments}));
         }
         EXPECT_TRUE(job.runFor(
             [&] {
@@ -128,13 +145,8 @@ TEST_F(Reading, IsLeftWhereOneRankCannotBeRead) {
     std::vector<std::shared_ptr<Work>> works;
     for (Rank rank = 0; rank < 2; ++rank) {
         inputs_.emplace_back(2 * kElements, static_cast<float>(rank + 1));
-        CallRequest call;
-        call.collective = Collective::kAllToAll;
-        call.type = DataType::kFloat32;
-        call.input = reinterpret_cast<const std::byte*>(inputs_.back().data());
-        call.output = reinterpret_cast<std::byte*>(inputs_.back().data());
-        call.counts.uniform = kElements;
-        works.push_back(job.start(rank, std::move(call), {"direct", 1, 1}));
+        works.push_back(job.start(
+            rank, request(Collective::kAllToAll, inputs_.back(), inputs_.back()), {"direct"}));
     }
     EXPECT_TRUE(job.runFor([&] { return works[0]->isDone() && works[1]->isDone(); }, seconds(5)));
     for (const auto& work : works) EXPECT_TRUE(work->status().ok()) << work->status().what();
