@@ -59,7 +59,8 @@ struct PlanRequest {
 ///     and, but for all_reduce, halving, bidirectional_ring and butterfly; all_to_all
 ///     "two_level_node_first" "two_level_rail_first" (kShared); all_reduce "two_level_owners" where
 ///     Layout::shares says what each node owns
-///     what reduces: "two_level_ordered"
+///     all but gather, scatter and barrier: "two_level_leaders" (small calls; kShared); what
+///     reduces: "two_level_ordered"
 ///   several nodes in racks (Layout::racks): all_reduce "three_level_exchange" "three_level_ring",
 ///     all_gather and reduce_scatter "three_level_exchange" (kAll or kShared), all_to_all
 ///     "rack_first" (kNone)

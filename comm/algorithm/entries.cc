@@ -156,6 +156,7 @@ const std::vector<Entry>& entries() {
         addInlined(list);
         addReducingTwoLevel(list);
         addOrderedTwoLevel(list);
+        addLeaders(list);
         addSumming(list);
         addMovingTwoLevel(list);
         addThreeLevel(list);

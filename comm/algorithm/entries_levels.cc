@@ -74,6 +74,29 @@ void addReducingTwoLevel(std::vector<Entry>& all) {
                            halfShards, twoLevelDoubleTreeReduce));
 }
 
+void addLeaders(std::vector<Entry>& all) {
+    using enum Collective;
+    const auto led = [](Collective collective, std::string_view meaning, Write write) {
+        return anyMapping(
+            twoLevel("two_level_leaders", collective, meaning, kLeaders, whole, write));
+    };
+    all.push_back(led(kAllReduce, "a rank of each node adds, and doubles with the others: small",
+                      leadersAllReduce));
+    all.push_back(led(kAllGather,
+                      "a rank of each node collects, Bruck's rounds between them: small",
+                      leadersAllGather));
+    all.push_back(led(kReduceScatter, "a rank of each node adds, and swaps sums with others: small",
+                      leadersReduceScatter));
+    all.push_back(equalBlocks(
+        led(kAllToAll, "a rank of each node collects, one message for each other node: small",
+            leadersAllToAll)));
+    all.push_back(led(kBroadcast,
+                      "binomial tree over a rank of each node, on through memory: small",
+                      leadersBroadcast));
+    all.push_back(
+        led(kReduce, "a rank of each node adds, binomial tree over them: small", leadersReduce));
+}
+
 void addSumming(std::vector<Entry>& all) {
     using enum Collective;
     all.push_back(

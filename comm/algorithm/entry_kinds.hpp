@@ -25,6 +25,8 @@ inline constexpr std::string_view kRuefenacht =
 inline constexpr std::string_view kServers =
     "Jiang et al., BytePS, OSDI 2020: summation service; several ranks of a node: own";
 inline constexpr std::string_view kPxn = "PXN, NVIDIA NCCL 2.12, 2022; unequal nodes: own";
+inline constexpr std::string_view kLeaders =
+    "Kielmann et al., MagPIe, PPoPP 1999, doi 10.1145/301104.301116";
 inline constexpr std::string_view kHensgen = "Hensgen et al. 1988, doi 10.1007/BF01379320";
 inline constexpr std::string_view kBlueConnect =
     "Cho et al., BlueConnect, MLSys 2019; unequal nodes: own";
@@ -56,6 +58,7 @@ Entry equalBlocks(Entry entry);
 
 /// Those of several levels.
 void addReducingTwoLevel(std::vector<Entry>& all);
+void addLeaders(std::vector<Entry>& all);
 void addSumming(std::vector<Entry>& all);
 void addOrderedTwoLevel(std::vector<Entry>& all);
 void addMovingTwoLevel(std::vector<Entry>& all);

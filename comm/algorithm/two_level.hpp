@@ -43,6 +43,16 @@ void twoLevelLinearGather(PlanBuilder& plan, const Scene& scene);
 void twoLevelLinearScatter(PlanBuilder& plan, const Scene& scene);
 void twoLevelBarrier(PlanBuilder& plan, const Scene& scene);
 
+/// Small payloads: what a node has comes to one rank of it, its leader (the root in rooted ones,
+/// else the first), and leaders alone send. Shared scratch outlives the call, so nobody waits for
+/// the last reader (Plan::sharedOutlivesCall): one segment.
+void leadersAllReduce(PlanBuilder& plan, const Scene& scene);
+void leadersAllGather(PlanBuilder& plan, const Scene& scene);
+void leadersReduceScatter(PlanBuilder& plan, const Scene& scene);
+void leadersAllToAll(PlanBuilder& plan, const Scene& scene);
+void leadersBroadcast(PlanBuilder& plan, const Scene& scene);
+void leadersReduce(PlanBuilder& plan, const Scene& scene);
+
 /// The sum walks through the ranks in their order, one run of neighbours on one node after the
 /// other: ((input 0 + input 1) + input 2) + ..., whatever the layout. From the last run it goes on
 /// to whoever wants it. Bytes: a node's runs each let the operand in and out once.

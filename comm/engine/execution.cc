@@ -49,7 +49,12 @@ void Execution::end() {
     Engine& engine = group_.engine();
     engine.giveScratch(std::exchange(inputCopy_, {}));
     engine.giveScratch(std::exchange(scratch_, {}));
-    engine.giveScratch(std::exchange(sharedBlock_, {}));  // peers are done with it (exit closure)
+    const ScratchPool::Block shared = std::exchange(sharedBlock_, {});
+    if (plan_ && plan_->plan.sharedOutlivesCall) {
+        group_.keep(lane_, shared);
+    } else {
+        engine.giveScratch(shared);  // peers are done with it (exit closure)
+    }
     shared_ = nullptr;
     scratchOffsets_.clear();
     sharedOffsets_.clear();
@@ -68,6 +73,7 @@ Status Execution::bind(Mapping mapping) {
     const bool isDirect =
         (mapping == Mapping::kAll && call_->prepared->dependsOnNode()) || holdsNothing;
     segments_ = isDirect ? call_->prepared->segmentsWhenMapped : call_->prepared->segments;
+    if (plan_->plan.sharedOutlivesCall) segments_ = 1;  // a second one would use its slots again
     window_ = std::clamp(call_->prepared->window, 1, std::min(segments_, kMaxWindow));
     extents_.emplace(plan_->plan, *call_, segments_);
     isStreaming_ = isStreaming_ && !plan_->usesMessages;

@@ -20,7 +20,6 @@ Status Execution::enter() {
     const auto& any = plans[0] ? plans[0] : plans[1] ? plans[1] : plans[2];
     if (any->meetsOnce()) return enterMeeting(any);
     const auto& reading = prepared.of(Mapping::kRead);
-    ISTHMUS_ASSERT(!any->plan.sharedOutlivesCall);
     const Extents whole(any->plan, *call_, 1);
     const bool isInPlace = call_->input == call_->output && call_->input != nullptr;
     const auto offset = [&](const std::byte* buffer, std::size_t bytes) {

@@ -35,7 +35,12 @@ Membership::Membership(Engine& engine, MembershipConfig config)
 }
 
 Membership::~Membership() {
+    for (int lane = 0; lane < kLanes; ++lane) keep(lane, {});
     if (config_.block != nullptr) engine_.arena().free(config_.block);
+}
+
+void Membership::keep(int lane, ScratchPool::Block block) {
+    engine_.giveScratch(std::exchange(kept_[static_cast<std::size_t>(lane)], block));
 }
 
 std::uint64_t& Membership::raisedBase(int lane, int slot, int position) {
@@ -154,6 +159,7 @@ bool Membership::admit() {
         }
         auto call = std::move(queued_.front());
         queued_.pop_front();
+        keep(static_cast<int>(nextSequence_ % kLanes), {});
         active_.push_back(takeExecution());
         Execution& execution = *active_.back();
         execution.begin(std::move(call), nextSequence_++);

@@ -90,6 +90,8 @@ public:
         return std::span(inlineAreas_).subspan(lane * nodeRanks_.size(), nodeRanks_.size());
     }
     std::size_t inlineBytes() const { return config_.inlineBytes; }
+    /// Peers may read this of a call that is over here: it stays until the lane serves another.
+    void keep(int lane, ScratchPool::Block block);
     bool canRead() const { return config_.canRead; }
     ReadChoice& readChoice() { return readChoice_; }
     std::uint64_t& raisedBase(int lane, int slot, int position);
@@ -245,6 +247,7 @@ private:
     std::vector<Rank> nodeRanks_;
     std::vector<CallSlot*> slots_;         ///< by lane, then position
     std::vector<std::byte*> inlineAreas_;  ///< the same
+    std::array<ScratchPool::Block, kLanes> kept_{};
     std::vector<std::uint64_t> raised_;
     std::vector<std::uint64_t> seen_;
     std::vector<std::uint64_t> finishedThere_;  ///< as last read from each node peer's block

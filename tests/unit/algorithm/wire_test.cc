@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -124,6 +125,57 @@ TEST(Wire, GatherAndScatterMoveEachOutsideBlockOnce) {
                 EXPECT_EQ(std::accumulate(other.begin(), other.end(), std::int64_t{0}), at[home]);
             });
     }
+}
+
+/// Elements into and out of a node; -1: more than asked for may pass.
+struct Least {
+    std::int64_t in = -1;
+    std::int64_t out = -1;
+};
+
+Least leastOf(Collective collective, const Wire& wire, const Layout& layout, std::size_t node,
+              Rank root) {
+    const auto here = ranksOf(layout, node);
+    const auto there = layout.ranks() - here;
+    const bool isHome = static_cast<int>(node) == layout.nodeOf(root);
+    switch (collective) {
+    case Collective::kAllGather:
+        return {.in = there};
+    case Collective::kReduceScatter:
+        return {.out = there};
+    case Collective::kAllToAll:
+        return {.in = here * there, .out = here * there};
+    case Collective::kBroadcast:
+        return {.in = isHome ? 0 : wire.blockElements};
+    case Collective::kReduce:
+        return {.out = isHome ? 0 : wire.blockElements};
+    default:
+        return {};
+    }
+}
+
+TEST(Wire, LeadersAloneSendAndNoMoreThanTheBound) {
+    for (const Collective collective :
+         {Collective::kAllReduce, Collective::kAllGather, Collective::kReduceScatter,
+          Collective::kAllToAll, Collective::kBroadcast, Collective::kReduce}) {
+        forAll(collective, "two_level_leaders",
+               [&](const Wire& wire, const Layout& layout, Rank root) {
+                   for (std::size_t node = 0; node < layout.nodes.size(); ++node) {
+                       const Least least = leastOf(collective, wire, layout, node, root);
+                       EXPECT_THAT(least.in, testing::AnyOf(-1, wire.entersNode[node]));
+                       EXPECT_THAT(least.out, testing::AnyOf(-1, wire.leavesNode[node]));
+                       int senders = 0;
+                       for (const Rank rank : layout.nodes[node]) {
+                           senders += wire.leavesRank[static_cast<std::size_t>(rank)] > 0 ? 1 : 0;
+                       }
+                       EXPECT_LE(senders, 1);
+                   }
+               });
+    }
+    // Over 2 to 4 nodes doubling takes the operand in at most twice.
+    forAll(Collective::kAllReduce, "two_level_leaders", [](const Wire& wire, const Layout&, Rank) {
+        for (const std::int64_t in : wire.entersNode) EXPECT_LE(in, 2 * wire.blockElements);
+    });
 }
 
 TEST(Wire, BarrierSendsLogarithmicallyManySignalsFromEachNode) {

@@ -180,8 +180,8 @@ std::shared_ptr<const PreparedPlans> EngineJob::prepare(Rank rank, const CallReq
     prepared->segments = prepared->segmentsWhenMapped = way.segments;
     prepared->window = way.window;
     for (const Mapping mapping : entry->mappings) {
-        // As the selector does: alone on its node nothing is ever staged.
-        if (node.size() == 1 && entry->usesLevels && mapping != Mapping::kAll) continue;
+        // As the selector does: alone on its node nothing is staged where there is a choice.
+        if (node.size() == 1 && entry->mappings.size() > 1 && mapping != Mapping::kAll) continue;
         PlanRequest request;
         request.collective = call.collective;
         request.me = rank;

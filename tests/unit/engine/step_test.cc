@@ -52,7 +52,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Setting{"InprocMessages", {0, 0, 0}, "ring", false},
                     Setting{"SimMessages", {0, 1, 2}, "ring", false},
                     Setting{"TwoLevels", {0, 0, 1, 1}, "two_level_ring", false},
-                    Setting{"TwoLevelsDirect", {0, 0, 1}, "two_level_ring", true}),
+                    Setting{"TwoLevelsDirect", {0, 0, 1}, "two_level_ring", true},
+                    Setting{"Leaders", {0, 0, 0, 1, 1}, "two_level_leaders", false},
+                    Setting{"LeadersMapped", {0, 0, 1, 1}, "two_level_leaders", true}),
     [](const auto& test) { return test.param.name; });
 
 TEST_P(Stepping, EndsACallWhenAllHaveEnteredItAndNotBefore) {
@@ -131,6 +133,33 @@ TEST_P(Stepping, KeepsManyCallsApartWhoseSizesDiffer) {
     for (const auto& call : buffers) {
         for (const auto& buffer : call) EXPECT_TRUE(isFilledWith(buffer, sum(job)));
     }
+}
+
+// A leader is through when it has told the others, who may read what it showed much later.
+TEST(Leaders, MayGoOnWhileOthersStillReadWhatTheyShow) {
+    EngineJob job({0, 0, 1});
+    const auto fromFirst = [](std::vector<float>& numbers) {
+        CallRequest call = sumOf(numbers);
+        call.collective = Collective::kBroadcast;
+        return call;
+    };
+    std::vector<std::vector<float>> numbers = {std::vector<float>(1000, 1),
+                                               std::vector<float>(1000), std::vector<float>(1000)};
+    std::vector<float> next(1000, 2);
+    const Way way{"two_level_leaders"};
+    const auto late = job.start(1, fromFirst(numbers[1]), way);
+    job.step(1);  // it has entered, and stands still from now on
+    job.stop(1);
+    const auto far = job.start(2, fromFirst(numbers[2]), way);
+    const auto first = job.start(0, fromFirst(numbers[0]), way);
+    ASSERT_TRUE(job.runFor([&] { return first->isDone(); }, seconds(1)));
+    job.start(0, fromFirst(next), way);
+    job.settle();
+    EXPECT_FALSE(late->isDone());
+    job.letGo(1);
+    ASSERT_TRUE(job.runFor([&] { return late->isDone() && far->isDone(); }, seconds(1)));
+    EXPECT_TRUE(isFilledWith(numbers[1], 1));
+    EXPECT_TRUE(isFilledWith(numbers[2], 1));
 }
 
 TEST(Windows, HoldNoMoreSegmentsThanTheyHaveSlots) {

@@ -60,11 +60,12 @@ TEST(Select, CutsLargeCallsIntoSegments) {
 TEST(Select, OverNodesComposesLevels) {
     EXPECT_EQ(chosen(Collective::kAllReduce, 64 * kMegabyte, equalNodes(2, 2)).algorithm,
               "two_level_exchange");
-    EXPECT_EQ(chosen(Collective::kAllReduce, 64, equalNodes(2, 2)).algorithm, "two_level_doubling");
+    EXPECT_EQ(chosen(Collective::kAllReduce, 65536, equalNodes(2, 2)).algorithm,
+              "two_level_doubling");
     EXPECT_EQ(chosen(Collective::kAllReduce, 64 * kMegabyte, equalNodes(8, 2)).algorithm,
               "two_level_ring");
     const auto smallOver = [](int nodes, std::uint64_t bytes) {
-        return chosen(Collective::kAllReduce, bytes, equalNodes(nodes, 2)).algorithm;
+        return chosen(Collective::kAllReduce, bytes, equalNodes(nodes, 1)).algorithm;
     };
     EXPECT_EQ(smallOver(8, 16384), "two_level_doubling");
     EXPECT_EQ(smallOver(8, 16385), "two_level_exchange");
@@ -76,11 +77,44 @@ TEST(Select, OverNodesComposesLevels) {
     }
 }
 
+TEST(Select, LetsOneRankOfANodeSpeakForItInSmallCalls) {
+    const auto limitOf = [](Collective collective, const Layout& layout) {
+        std::uint64_t limit = 0;
+        for (std::uint64_t bytes = 8; bytes <= kMegabyte; bytes *= 2) {
+            const Selection selection = chosen(collective, bytes, layout);
+            if (selection.algorithm != "two_level_leaders") break;
+            EXPECT_EQ(selection.segments, 1);
+            limit = bytes;
+        }
+        return limit;
+    };
+    for (const Collective collective : {Collective::kAllReduce, Collective::kAllGather,
+                                        Collective::kReduceScatter, Collective::kAllToAll}) {
+        EXPECT_EQ(limitOf(collective, equalNodes(3, 2)), 32768U) << nameOf(collective);
+        // Its leader would read eight times that.
+        EXPECT_EQ(limitOf(collective, equalNodes(2, 8)), 16384U) << nameOf(collective);
+        EXPECT_EQ(limitOf(collective, equalNodes(4, 1)), 0U) << nameOf(collective);
+        EXPECT_EQ(limitOf(collective, oneNode(4)), 0U) << nameOf(collective);
+    }
+    EXPECT_EQ(limitOf(Collective::kBroadcast, equalNodes(4, 2)), 16384U);
+    EXPECT_EQ(limitOf(Collective::kReduce, equalNodes(4, 2)), 16384U);
+    EXPECT_EQ(limitOf(Collective::kGather, equalNodes(4, 2)), 0U);
+    SelectorOptions byName;
+    byName.algorithm = "two_level_leaders";
+    CallShape call;
+    call.collective = Collective::kAllReduce;
+    call.bytes = kMegabyte;
+    EXPECT_EQ(select(call, equalNodes(2, 2), byName)->segments, 1);
+    ++call.bytes;
+    EXPECT_THAT(select(call, equalNodes(2, 2), byName).status().what(),
+                HasSubstr("serves up to 1048576 bytes, not 1048577"));
+}
+
 TEST(Select, SendsSmallBlocksOfAnAllToAllTogether) {
     const auto withBlocksOf = [](std::uint64_t bytes) {
         return chosen(Collective::kAllToAll, 8 * bytes, equalNodes(4, 2)).algorithm;
     };
-    EXPECT_EQ(withBlocksOf(8), "two_level_node_first");
+    EXPECT_EQ(withBlocksOf(4097), "two_level_node_first");
     EXPECT_EQ(withBlocksOf(8192), "two_level_node_first");
     EXPECT_EQ(withBlocksOf(8193), "two_level_pairwise");
 }
@@ -179,7 +213,7 @@ TEST(Select, HasRanksThatOnlyAddForAllReduces) {
     EXPECT_EQ(chosen(Collective::kAllReduce, 8, layout).algorithm, "two_level_summing");
     EXPECT_EQ(chosen(Collective::kAllReduce, 64 * kMegabyte, layout).algorithm,
               "two_level_summing");
-    EXPECT_EQ(chosen(Collective::kAllGather, 8, layout).algorithm, "two_level_exchange");
+    EXPECT_EQ(chosen(Collective::kAllGather, 8, layout).algorithm, "two_level_leaders");
     CallShape call;
     call.collective = Collective::kAllReduce;
     call.bytes = 64 * kMegabyte;
@@ -228,7 +262,7 @@ TEST(SelectorOptions, ReadsTheGrammarOfItsKnobs) {
     EXPECT_EQ(chosen(Collective::kAllReduce, 8, equalNodes(2, 2), *options).algorithm, "ring");
     EXPECT_EQ(chosen(Collective::kAllToAll, 8, equalNodes(2, 2), *options).algorithm, "pairwise");
     EXPECT_EQ(chosen(Collective::kBroadcast, 8, equalNodes(2, 2), *options).algorithm,
-              "two_level_chain");
+              "two_level_leaders");
 }
 
 TEST(Select, TakesTheFirstRuleThatFitsTheCall) {
