@@ -1,5 +1,6 @@
 #include "comm/communicator/calling_card.hpp"
 
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,7 +14,7 @@ namespace isthmus {
 namespace {
 
 // Of what ranks exchange. Ranks of other versions are told apart before anything else is read.
-constexpr std::uint32_t kFormationVersion = 6;
+constexpr std::uint32_t kFormationVersion = 7;
 
 std::string agreedOptions(const Runtime& runtime) {
     // Rules, not the path of a file with them: what counts is what it says.
@@ -32,6 +33,19 @@ std::string placeHere() {
     return std::string(host) + " pid " + std::to_string(::getpid());
 }
 
+Bytes cpuMaskHere() {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    Bytes mask;
+    if (::sched_getaffinity(0, sizeof(set), &set) != 0) return mask;
+    for (std::size_t cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+        if (!CPU_ISSET(cpu, &set)) continue;
+        mask.resize(std::max(mask.size(), cpu / 8 + 1));
+        mask[cpu / 8] |= std::byte(1 << cpu % 8);
+    }
+    return mask;
+}
+
 CallingCard cardOf(Runtime& runtime) {
     static std::atomic<std::uint64_t> made{0};
     CallingCard card;
@@ -43,6 +57,9 @@ CallingCard cardOf(Runtime& runtime) {
     card.onlySums = runtime.onlySums();
     if (runtime.reading() != Runtime::Reading::kNever) card.mark = ReadMark::ofProcess();
     card.rack = runtime.rack();
+    card.cpuMask = cpuMaskHere();
+    card.cpusAllowed = runtime.engine().config().cpus;
+    card.ranksOnNode = runtime.engine().config().ranksOnNode;
     card.lineBitsPerSecond = static_cast<std::uint64_t>(runtime.lineBitsPerSecond());
     card.cards = static_cast<std::uint8_t>(runtime.cards());
     card.missing = runtime.missingTransports();
@@ -65,6 +82,8 @@ Bytes pack(const CallingCard& card) {
     writer.put(card.lineBitsPerSecond).put(card.cards);
     writer.put(static_cast<std::uint8_t>(card.onlySums ? 1 : 0));
     writer.put(std::string_view(card.rack.name)).put(card.rack.bitsPerSecond);
+    writer.put(std::span<const std::byte>(card.cpuMask));
+    writer.put(card.cpusAllowed).put(card.ranksOnNode);
     writer.put(card.mark.pid).put(card.mark.address).put(card.mark.value);
     writer.put(std::span<const std::byte>(card.inside));
     writer.put(static_cast<std::uint8_t>(card.between.size()));
@@ -100,6 +119,9 @@ Result<CallingCard> unpack(const Bytes& bytes, Rank rank) {
     card.cards = reader.get<std::uint8_t>();
     card.onlySums = reader.get<std::uint8_t>() != 0;
     card.rack = {reader.getText(), reader.get<std::uint64_t>(), card.lineBitsPerSecond};
+    card.cpuMask = bytesOf(reader);
+    card.cpusAllowed = reader.get<std::int32_t>();
+    card.ranksOnNode = reader.get<std::int32_t>();
     card.mark.pid = reader.get<std::int32_t>();
     card.mark.address = reader.get<std::uint64_t>();
     card.mark.value = reader.get<std::uint64_t>();

@@ -104,6 +104,7 @@ Status Communicator::connect() {
     // 1+0.25 Gbit/s, two ranks a node: 0.91 of the sum with 4 passes, 0.955 with 6).
     if (formed->cards > 1) choosing.window *= 2;
     choosing.canRead = formed->canRead;
+    choosing.inlineBytes = formed->inlineLimit;
     plans_ = std::make_unique<PlanCache>(layout_, me_, std::move(choosing));
     Engine& engine = runtime_.engine();
     engine.withToken([&] {

@@ -9,6 +9,7 @@
 #include "comm/base/bytes.hpp"
 #include "comm/base/log.hpp"
 #include "comm/communicator/calling_card.hpp"
+#include "comm/communicator/inline_limit.hpp"
 #include "comm/communicator/pair_choice.hpp"
 
 namespace isthmus {
@@ -333,8 +334,8 @@ Result<MembershipConfig> formMembership(Runtime& runtime, Exchanger& exchanger, 
     config.id = cards->front().communicator;
     config.me = me;
     config.cards = fewestCards(*cards);
-    config.inlineBytes =
-        static_cast<std::size_t>(runtime.selectorOptions().inlineBytes) + kInlineSlack * ranks;
+    config.inlineLimit = inlineBytesFor(runtime.options(), *cards);
+    config.inlineBytes = static_cast<std::size_t>(config.inlineLimit) + kInlineSlack * ranks;
     config.inlineBytes = (config.inlineBytes + 127) / 128 * 128;
     const int nodeRanks = static_cast<int>(proof.ranks.size()) + 1;
     const auto memory =

@@ -61,7 +61,8 @@ struct MembershipConfig {
     bool canRead = false;  ///< each of my node's ranks the memory of the others: Member::pid
     ReadChoice::Wish reading = ReadChoice::Wish::kMeasure;
     void* block = nullptr;        ///< memory of my ControlBlock, to be freed at the end
-    std::size_t inlineBytes = 0;  ///< of each lane
+    std::int64_t inlineLimit = 0;  ///< operand bytes that may go inline
+    std::size_t inlineBytes = 0;   ///< of each lane, for that
 };
 
 /// The Engine's side of a communicator: its members, its calls in order, its one failure.

@@ -42,7 +42,8 @@ Result<SelectorOptions> SelectorOptions::from(const Options& options) {
     if (!rules.ok()) return rules.status();
     chosen.rules = std::move(*rules);
     chosen.segmentBytes = std::max<std::int64_t>(options.integer("ISTHMUS_SEGMENT"), 4096);
-    chosen.inlineBytes = std::max<std::int64_t>(options.integer("ISTHMUS_INLINE"), 0);
+    if (!options.text("ISTHMUS_INLINE").empty())
+        chosen.inlineBytes = options.integer("ISTHMUS_INLINE");
     chosen.isDeterministic = options.flag("ISTHMUS_DETERMINISTIC");
     chosen.roundsOnce = options.flag("ISTHMUS_ONE_ROUNDING");
     chosen.window =

@@ -27,9 +27,15 @@ inline constexpr Knob kSelectorKnobs[] = {
      "sums have the same bits whatever the size, layout, transport and segments"},
     {"ISTHMUS_ONE_ROUNDING", "0", Unit::kFlag,
      "f16 and bf16 sums travel as f32 and are rounded once: twice the bytes between nodes"},
-    {"ISTHMUS_INLINE", "4K", Unit::kBytes,
-     "operand bytes up to which a call inside a node meets once only"},
+    {"ISTHMUS_INLINE", "", Unit::kBytes,
+     "operand bytes up to which a call inside a node meets once only (all-reduce at most 16K); "
+     "empty: 8K, 64K where ranks share processors"},
 };
+
+/// ISTHMUS_INLINE where it is empty. A copy more against a meeting less: where every rank has a
+/// processor a meeting is half a microsecond, else several (benchmarks/NOTES.md).
+inline constexpr std::int64_t kInlineWhereAlone = 8 << 10;
+inline constexpr std::int64_t kInlineWhereShared = 64 << 10;
 
 /// What a call looks like to every one of its ranks. All fields are agreed inputs.
 struct CallShape {
@@ -61,7 +67,7 @@ struct SelectorOptions {
     std::string algorithm;  ///< the caller's own wish for this call; "": none. Must fit.
     AlgorithmRules rules;   ///< wishes of the environment; used where they fit, the first first
     std::int64_t segmentBytes = 1 << 20;
-    std::int64_t inlineBytes = 4 << 10;
+    std::int64_t inlineBytes = kInlineWhereAlone;
     int window = 3;
     bool isDeterministic = false;  ///< of every call
     bool roundsOnce = false;       ///< of every call

@@ -32,11 +32,11 @@ Selection chosen(Collective collective, std::uint64_t bytes, const Layout& layou
 
 TEST(Select, InOneNodeIsInlineForTinyCallsAndDirectForOthers) {
     EXPECT_EQ(chosen(Collective::kAllReduce, 8, oneNode(4)).algorithm, "inline");
-    EXPECT_EQ(chosen(Collective::kAllReduce, 4096, oneNode(4)).algorithm, "inline");
-    EXPECT_EQ(chosen(Collective::kAllReduce, 4097, oneNode(4)).algorithm, "direct");
+    EXPECT_EQ(chosen(Collective::kAllReduce, 8192, oneNode(4)).algorithm, "inline");
+    EXPECT_EQ(chosen(Collective::kAllReduce, 8193, oneNode(4)).algorithm, "direct");
     // What counts is the whole operand: a rank's slot has room for every block.
-    EXPECT_EQ(chosen(Collective::kAllGather, 4096, oneNode(4)).algorithm, "inline");
-    EXPECT_EQ(chosen(Collective::kAllGather, 4100, oneNode(4)).algorithm, "direct");
+    EXPECT_EQ(chosen(Collective::kAllGather, 8192, oneNode(4)).algorithm, "inline");
+    EXPECT_EQ(chosen(Collective::kAllGather, 8196, oneNode(4)).algorithm, "direct");
 }
 
 TEST(Select, CutsLargeCallsIntoSegments) {
@@ -181,6 +181,21 @@ TEST(Select, MeetsOnceOnlyForWhatFitsThere) {
     EXPECT_THAT(refused.status().what(), HasSubstr("up to 4096 bytes (ISTHMUS_INLINE), not 4097"));
     call.bytes = 4096;
     EXPECT_EQ(select(call, oneNode(4), options)->algorithm, "inline");
+}
+
+TEST(Select, MeetsOnceForLargerOperandsWhereRanksOnlyCopy) {
+    SelectorOptions options;
+    options.inlineBytes = kInlineWhereShared;
+    const auto nameAt = [&](Collective collective, std::uint64_t bytes) {
+        return chosen(collective, bytes, oneNode(4), options).algorithm;
+    };
+    for (const Collective collective : {Collective::kAllGather, Collective::kReduceScatter,
+                                        Collective::kAllToAll, Collective::kBroadcast}) {
+        EXPECT_EQ(nameAt(collective, 65536), "inline");
+        EXPECT_EQ(nameAt(collective, 65537), "direct");
+    }
+    EXPECT_EQ(nameAt(Collective::kAllReduce, 16384), "inline");
+    EXPECT_EQ(nameAt(Collective::kAllReduce, 16385), "direct");
 }
 
 TEST(Select, TakesWhatTheCallerAsksFor) {
