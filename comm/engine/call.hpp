@@ -26,12 +26,15 @@ struct BlockCounts {
         received;  ///< all-to-all: from each rank, packed in rank order in the output
 };
 
+/// Segments of one call that may be active at once: what a node's signals have counters for.
+inline constexpr int kMaxWindow = 8;
+
 /// How a call will run: chosen above the Engine from agreed inputs, equal on every rank but for the
 /// plans themselves.
 struct PreparedPlans {
     int segments = 1;
     int segmentsWhenMapped = 1;  ///< instead, when the node runs the plan of kAll
-    int window = 1;
+    int window = 1;              ///< at most kMaxWindow
     /// By Mapping; kNone: messages only. When kAll and kShared are both there, the node decides
     /// when all have entered; kRead comes with them only, where the node's ranks can read each
     /// other (MembershipConfig::canRead).

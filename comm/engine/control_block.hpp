@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <new>
 
+#include "comm/engine/call.hpp"
 #include "comm/transport/transport.hpp"
 
 namespace isthmus {
@@ -12,8 +13,6 @@ namespace isthmus {
 /// Calls of one communicator that may be in flight at once on a node. Call s uses lane s mod
 /// kLanes.
 inline constexpr int kLanes = 8;
-/// Segments of one call that may be active at once.
-inline constexpr int kMaxWindow = 8;
 /// Offset of a buffer that peers cannot map.
 inline constexpr std::uint64_t kNotMapped = ~std::uint64_t{0};
 

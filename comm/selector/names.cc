@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "comm/engine/call.hpp"
 #include "comm/selector/select.hpp"
 
 namespace isthmus {
@@ -36,6 +37,8 @@ std::string knownAlgorithms(Collective collective) {
     return list;
 }
 
+static_assert(kMaxWindow == 8, "what the knob ISTHMUS_WINDOW says of itself");
+
 Result<SelectorOptions> SelectorOptions::from(const Options& options) {
     SelectorOptions chosen;
     Result<AlgorithmRules> rules = readAlgorithmRules(options.text("ISTHMUS_ALGORITHM"));
@@ -46,8 +49,8 @@ Result<SelectorOptions> SelectorOptions::from(const Options& options) {
         chosen.inlineBytes = options.integer("ISTHMUS_INLINE");
     chosen.isDeterministic = options.flag("ISTHMUS_DETERMINISTIC");
     chosen.roundsOnce = options.flag("ISTHMUS_ONE_ROUNDING");
-    chosen.window =
-        static_cast<int>(std::clamp<std::int64_t>(options.integer("ISTHMUS_WINDOW"), 1, 16));
+    chosen.window = static_cast<int>(
+        std::clamp<std::int64_t>(options.integer("ISTHMUS_WINDOW"), 1, kMaxWindow));
     return chosen;
 }
 

@@ -4,6 +4,8 @@
 #include <bit>
 #include <vector>
 
+#include "comm/engine/call.hpp"
+
 namespace isthmus {
 namespace {
 
@@ -324,7 +326,7 @@ Result<Selection> select(const CallShape& call, const Layout& layout,
     selection.algorithm = std::string((*entry)->name);
     const bool isTiny = (*entry)->name == "inline" || (*entry)->name == kLeaders;
     selection.segments = isTiny ? 1 : segmentsOf(call, layout, options);
-    selection.window = std::clamp(options.window, 1, selection.segments);
+    selection.window = std::clamp(options.window, 1, std::min(selection.segments, kMaxWindow));
     selection.segmentsWhenMapped = layout.nodes.size() == 1 ? 1 : selection.segments;
     return selection;
 }

@@ -22,7 +22,8 @@ inline constexpr Knob kSelectorKnobs[] = {
     {"ISTHMUS_SEGMENT", "1M", Unit::kBytes,
      "operand bytes that one pass of a plan moves (at most 512K inside one node); less overlaps "
      "more"},
-    {"ISTHMUS_WINDOW", "3", Unit::kCount, "passes of one call that may be under way at once"},
+    {"ISTHMUS_WINDOW", "3", Unit::kCount,
+     "passes of one call that may be under way at once: 1 to 8"},
     {"ISTHMUS_DETERMINISTIC", "0", Unit::kFlag,
      "sums have the same bits whatever the size, layout, transport and segments"},
     {"ISTHMUS_ONE_ROUNDING", "0", Unit::kFlag,
@@ -55,7 +56,7 @@ struct CallShape {
 struct Selection {
     std::string algorithm;
     int segments = 1;  ///< passes of the plan (k)
-    int window = 1;    ///< at most this many under way (w), never more than `segments`
+    int window = 1;  ///< at most this many under way (w), never more than `segments` or kMaxWindow
     /// Passes to use instead when the layout is one node and all ranks gave mapped buffers: then
     /// nothing is staged, and cutting buys nothing.
     int segmentsWhenMapped = 1;

@@ -280,6 +280,19 @@ TEST(SelectorOptions, ReadsTheGrammarOfItsKnobs) {
               "two_level_leaders");
 }
 
+TEST(SelectorOptions, PassesUnderWayAreNoMoreThanTheEngineHolds) {
+    const std::span<const Knob> tables[] = {kSelectorKnobs};
+    Options knobs = Options::defaults(tables);
+    ASSERT_TRUE(knobs.set("ISTHMUS_WINDOW", "16", "test").ok());
+    EXPECT_EQ(SelectorOptions::from(knobs)->window, 8);
+    ASSERT_TRUE(knobs.set("ISTHMUS_WINDOW", "0", "test").ok());
+    EXPECT_EQ(SelectorOptions::from(knobs)->window, 1);
+    SelectorOptions options;
+    options.window = 12;  // twice the wish, as over several cards
+    const Layout layout = equalNodes(2, 2);
+    EXPECT_EQ(chosen(Collective::kAllReduce, 64 * kMegabyte, layout, options).window, 8);
+}
+
 TEST(Select, TakesTheFirstRuleThatFitsTheCall) {
     SelectorOptions options;
     options.rules = *readAlgorithmRules(
