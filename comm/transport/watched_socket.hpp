@@ -2,7 +2,10 @@
 
 #include <sys/epoll.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstdint>
 #include <utility>
 
 #include "comm/base/sleep_set.hpp"
@@ -34,6 +37,18 @@ void unwatch(int epoll, SleepSet& sleepSet, Socket& socket) {
     ::epoll_ctl(epoll, EPOLL_CTL_DEL, socket.fd.get(), nullptr);
     sleepSet.remove(socket.fd.get());
     socket.fd.reset();
+}
+
+/// Calls heard(socket, events) for what has happened on sockets of `epoll`, of which there may be
+/// more than one look takes (the set is level-triggered). Never waits. Returns how many.
+template <typename Socket, typename Heard>
+int lookAt(int epoll, Heard heard) {
+    std::array<epoll_event, 64> events;
+    const int ready = ::epoll_wait(epoll, events.data(), static_cast<int>(events.size()), 0);
+    for (int at = 0; at < ready; ++at) {
+        heard(static_cast<Socket*>(events[at].data.ptr), std::uint32_t{events[at].events});
+    }
+    return std::max(ready, 0);
 }
 
 }  // namespace isthmus

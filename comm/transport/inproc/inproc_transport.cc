@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "comm/transport/byte_ring.hpp"
+#include "comm/transport/link_table.hpp"
 
 namespace isthmus {
 
@@ -224,12 +225,7 @@ public:
     }
 
     void close(Time deadline) override {
-        const SteadyClock clock;
-        flush(clock, deadline);
-        for (const auto& [peer, link] : links_) {
-            if (link->isOpen()) link->endpoint().sayGoodbye();
-        }
-        flush(clock, deadline);
+        sayGoodbye(links_, deadline, [] { std::this_thread::yield(); });
         port_->isOpen.store(false, std::memory_order_release);
         for (const auto& [peer, link] : links_) {
             link->endpoint().shut(Status::aborted("transport inproc was closed"));
@@ -244,15 +240,6 @@ private:
             if (link->endpoint().state() == Endpoint::State::kConnecting) return true;
         }
         return false;
-    }
-    void flush(const Clock& clock, Time deadline) {
-        bool isBusy = true;
-        while (isBusy) {
-            isBusy = false;
-            for (const auto& [peer, link] : links_) isBusy = link->flush() || isBusy;
-            if (clock.now() >= deadline) return;
-            if (isBusy) std::this_thread::yield();
-        }
     }
 
     const std::shared_ptr<InprocHub> hub_;

@@ -5,14 +5,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
-#include <map>
 
 #include "comm/base/bytes.hpp"
 #include "comm/base/descriptors.hpp"
 #include "comm/bootstrap/authenticate.hpp"
+#include "comm/transport/link_table.hpp"
 #include "comm/transport/rma/rma_link.hpp"
+#include "comm/transport/watched_socket.hpp"
 
 namespace isthmus {
 
@@ -28,7 +28,6 @@ constexpr Time kLookWhenConnecting = microseconds(20);
 constexpr Time kStrangersLook = milliseconds(250);
 /// How often a device is asked that cannot wake anybody.
 constexpr Time kDeviceLook = microseconds(100);
-constexpr std::size_t kMostEarly = 4096;
 /// At the very end: for the device to let go of memory.
 constexpr Time kLastEnding = milliseconds(500);
 
@@ -54,7 +53,7 @@ public:
         options_.door.purpose = Purpose::kRemoteMemory;
         auto door = TcpDoor::open(
             options_.door, self, key, shared_.sleepSet,
-            [this](const ProcessId& peer, UniqueFd fd) { accepted(peer, std::move(fd)); });
+            [this](const ProcessId& peer, UniqueFd fd) { links_.welcome(peer, std::move(fd)); });
         if (!door.ok()) return door.status();
         door_ = std::move(*door);
         shared_.door = door_.get();
@@ -75,22 +74,15 @@ public:
     }
 
     Result<Endpoint*> endpoint(const ProcessId& peer, const Bytes& address) override {
-        auto found = links_.find(peer);
-        if (found == links_.end()) {
-            Result<RmaPlace> place = placeFrom(address);
-            if (!place.ok()) return place.status();
-            const std::uint64_t route = newRoute();
-            found = links_
-                        .emplace(peer,
-                                 std::make_unique<RmaLink>(shared_, peer, std::move(*place), route))
-                        .first;
-            routes_[route] = found->second.get();
-            if (const auto early = early_.find(peer); early != early_.end()) {
-                found->second->takeIncoming(std::move(early->second));
-                early_.erase(early);
-            }
-        }
-        return static_cast<Endpoint*>(&found->second->endpoint());
+        if (RmaLink* const link = links_.find(peer))
+            return static_cast<Endpoint*>(&link->endpoint());
+        Result<RmaPlace> place = placeFrom(address);
+        if (!place.ok()) return place.status();
+        const std::uint64_t route = newRoute();
+        RmaLink& link =
+            links_.add(peer, std::make_unique<RmaLink>(shared_, peer, std::move(*place), route));
+        routes_[route] = &link;
+        return static_cast<Endpoint*>(&link.endpoint());
     }
 
     int progress(Time now) override {
@@ -127,11 +119,7 @@ public:
     void close(Time deadline) override {
         const SteadyClock clock;
         isClosing_ = true;
-        flush(clock, deadline);
-        for (const auto& [peer, link] : links_) {
-            if (link->endpoint().state() == Endpoint::State::kOpen) link->endpoint().sayGoodbye();
-        }
-        flush(clock, deadline);
+        sayGoodbye(links_, deadline, [this] { moveDeviceOrWait(); });
         endDevices(RmaDevice::Ending::kDelivered, clock, deadline);
         for (const auto& [peer, link] : links_) {
             if (!link->hasDeviceEnded()) {
@@ -140,7 +128,7 @@ public:
         }
         endDevices(RmaDevice::Ending::kNow, clock, clock.now() + kLastEnding);
         door_->close();
-        early_.clear();
+        links_.forgetGuests();
         const Status why = Status::aborted("transport " + std::string(name()) + " was closed");
         for (const auto& [peer, link] : links_) link->leave(why);
     }
@@ -211,14 +199,9 @@ private:
         mustLook_ = false;
         lookedAt_ = now_;
         int count = door_->poll();
-        std::array<epoll_event, 64> events;
-        const int ready =
-            ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
-        for (int at = 0; at < ready; ++at) {
-            const auto& socket = *static_cast<const RmaSocket*>(events[at].data.ptr);
-            socket.link->happened(socket);
-        }
-        count += std::max(ready, 0);
+        count += lookAt<const RmaSocket>(epoll_.get(), [](const RmaSocket* socket, std::uint32_t) {
+            socket->link->happened(*socket);
+        });
         const bool isConnecting = door_->hasStrangers() ||
                                   std::any_of(links_.begin(), links_.end(), [](const auto& each) {
                                       return each.second->isConnecting();
@@ -227,28 +210,15 @@ private:
         return count;
     }
 
-    void accepted(const ProcessId& peer, UniqueFd fd) {
-        if (const auto found = links_.find(peer); found != links_.end()) {
-            found->second->takeIncoming(std::move(fd));  // a second one is closed
-        } else if (early_.size() < kMostEarly) {
-            early_.emplace(peer, std::move(fd));
-        }
-    }
-
-    void flush(const Clock& clock, Time deadline) {
-        while (true) {
-            bool isBusy = false;
-            for (const auto& [peer, link] : links_) isBusy = link->flush() || isBusy;
-            if (!isBusy || clock.now() >= deadline) return;
-            if (moveDevice() == 0) ::poll(nullptr, 0, 1);
-        }
+    void moveDeviceOrWait() {
+        if (moveDevice() == 0) ::poll(nullptr, 0, 1);
     }
 
     void endDevices(RmaDevice::Ending ending, const Clock& clock, Time deadline) {
         for (const auto& [peer, link] : links_) link->endDevice(ending);
         const auto hasEnded = [](const auto& each) { return each.second->hasDeviceEnded(); };
         while (!std::all_of(links_.begin(), links_.end(), hasEnded) && clock.now() < deadline) {
-            if (moveDevice() == 0) ::poll(nullptr, 0, 1);
+            moveDeviceOrWait();
         }
     }
 
@@ -259,8 +229,7 @@ private:
     JobKey key_;  // of our door; who knows our address may come in
     std::unique_ptr<TcpDoor> door_;
     int deviceEvents_ = -1;
-    std::map<ProcessId, UniqueFd> early_;
-    std::map<ProcessId, std::unique_ptr<RmaLink>> links_;
+    LinkTable<RmaLink, UniqueFd> links_;
     std::unordered_map<std::uint64_t, RmaLink*> routes_;
     Time now_{1};
     Time lookedAt_{0};

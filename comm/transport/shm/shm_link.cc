@@ -79,7 +79,7 @@ void ShmLink::connected(Result<UniqueFd> socket) {
 }
 
 /// The peer proved who it is and gave us its memory.
-void ShmLink::takeGuest(ShmAccept::Guest guest) {
+void ShmLink::takeIncoming(ShmAccept::Guest guest) {
     if (reader_ != nullptr || endpoint_.isGone()) return;
     auto mapped = PeerArena::map(std::move(guest.arena));
     if (!mapped.ok()) return failed(mapped.status());

@@ -49,7 +49,7 @@ public:
     void ringDoorbell() override;
 
     FrameEndpoint& endpoint() { return endpoint_; }
-    void takeGuest(ShmAccept::Guest guest);
+    void takeIncoming(ShmAccept::Guest guest);
     int progress();
     /// Reads what sockets say. Rare: bytes do not come this way.
     int lookAtSockets();

@@ -6,12 +6,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <list>
-#include <map>
 #include <vector>
 
 #include "comm/base/bytes.hpp"
@@ -19,7 +17,9 @@
 #include "comm/base/log.hpp"
 #include "comm/bootstrap/authenticate.hpp"
 #include "comm/bootstrap/socket.hpp"
+#include "comm/transport/link_table.hpp"
 #include "comm/transport/shm/shm_link.hpp"
+#include "comm/transport/watched_socket.hpp"
 
 namespace isthmus {
 
@@ -33,7 +33,6 @@ using std::chrono::milliseconds;
 constexpr Time kLook = microseconds(200);
 constexpr Time kLookWhenConnecting = microseconds(20);
 constexpr std::size_t kMostStrangers = 64;
-constexpr std::size_t kMostEarly = 4096;
 constexpr Time kStrangersLook = milliseconds(250);
 
 /// Where abstract sockets of one name are one socket: one boot of one kernel, one network
@@ -112,28 +111,21 @@ public:
     }
 
     Result<Endpoint*> endpoint(const ProcessId& peer, const Bytes& address) override {
-        auto found = links_.find(peer);
-        if (found == links_.end()) {
-            ByteReader reader(address);
-            Neighbourhood there;
-            there.bootId = reader.getText();
-            there.device = reader.get<std::uint64_t>();
-            there.inode = reader.get<std::uint64_t>();
-            const std::string socketName = reader.getText();
-            const auto pid = reader.get<std::uint32_t>();
-            const auto key = JobKey::fromBytes(reader.getBytes());
-            if (!reader.ok() || !key) return Status::mismatch("shm: an address that is none");
-            if (there != here_) return Status::unsupported("shm: the peer is on another node");
-            found =
-                links_
-                    .emplace(peer, std::make_unique<ShmLink>(shared_, peer, socketName, pid, *key))
-                    .first;
-            if (const auto early = early_.find(peer); early != early_.end()) {
-                found->second->takeGuest(std::move(*early->second));
-                early_.erase(early);
-            }
-        }
-        return static_cast<Endpoint*>(&found->second->endpoint());
+        if (ShmLink* const link = links_.find(peer))
+            return static_cast<Endpoint*>(&link->endpoint());
+        ByteReader reader(address);
+        Neighbourhood there;
+        there.bootId = reader.getText();
+        there.device = reader.get<std::uint64_t>();
+        there.inode = reader.get<std::uint64_t>();
+        const std::string socketName = reader.getText();
+        const auto pid = reader.get<std::uint32_t>();
+        const auto key = JobKey::fromBytes(reader.getBytes());
+        if (!reader.ok() || !key) return Status::mismatch("shm: an address that is none");
+        if (there != here_) return Status::unsupported("shm: the peer is on another node");
+        ShmLink& link =
+            links_.add(peer, std::make_unique<ShmLink>(shared_, peer, socketName, pid, *key));
+        return static_cast<Endpoint*>(&link.endpoint());
     }
 
     int progress(Time now) override {
@@ -170,16 +162,11 @@ public:
     }
 
     void close(Time deadline) override {
-        const SteadyClock clock;
-        flush(clock, deadline);
-        for (const auto& [peer, link] : links_) {
-            if (link->endpoint().state() == Endpoint::State::kOpen) link->endpoint().sayGoodbye();
-        }
-        flush(clock, deadline);
+        sayGoodbye(links_, deadline, [] { ::poll(nullptr, 0, 1); });  // the rings are full
         if (listener_.isOpen()) shared_.sleepSet.remove(listener_.get());
         listener_.reset();
         strangers_.clear();
-        early_.clear();
+        links_.forgetGuests();
         for (const auto& [peer, link] : links_) {
             link->leave();
             link->endpoint().shut(Status::aborted("transport shm was closed"));
@@ -191,16 +178,13 @@ private:
     int lookAtSockets() {
         mustLook_ = false;
         lookedAt_ = shared_.now;
-        std::array<epoll_event, 64> events;
-        const int ready =
-            ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
-        for (int at = 0; at < ready; ++at) {
-            if (events[at].data.ptr == nullptr) {
+        lookAt<ShmSocket>(epoll_.get(), [this](ShmSocket* socket, std::uint32_t) {
+            if (socket == nullptr) {
                 acceptStrangers();
             } else {
-                static_cast<ShmSocket*>(events[at].data.ptr)->hasHappened = true;
+                socket->hasHappened = true;
             }
-        }
+        });
         int count = hearStrangers();
         bool isConnecting = !strangers_.empty();
         for (const auto& [peer, link] : links_) {
@@ -242,28 +226,10 @@ private:
                 log(LogLevel::kDebug, "shm rejected a connection: " + outcome->status().what());
                 continue;
             }
-            welcome(std::move(**outcome));
+            const ProcessId peer = (**outcome)->peer;
+            links_.welcome(peer, std::move(***outcome));
         }
         return count;
-    }
-
-    void welcome(std::unique_ptr<ShmAccept::Guest> guest) {
-        const auto found = links_.find(guest->peer);
-        if (found != links_.end()) {
-            found->second->takeGuest(std::move(*guest));
-        } else if (early_.size() < kMostEarly) {
-            const ProcessId peer = guest->peer;
-            early_.emplace(peer, std::move(guest));
-        }
-    }
-
-    void flush(const Clock& clock, Time deadline) {
-        while (true) {
-            bool isBusy = false;
-            for (const auto& [peer, link] : links_) isBusy = link->flush() || isBusy;
-            if (!isBusy || clock.now() >= deadline) return;
-            ::poll(nullptr, 0, 1);  // the rings are full
-        }
     }
 
     const ShmOptions options_;
@@ -275,8 +241,7 @@ private:
     UniqueFd listener_;
     SpareDescriptor spare_;
     std::list<std::unique_ptr<ShmAccept>> strangers_;
-    std::map<ProcessId, std::unique_ptr<ShmAccept::Guest>> early_;
-    std::map<ProcessId, std::unique_ptr<ShmLink>> links_;
+    LinkTable<ShmLink, ShmAccept::Guest> links_;
     Time pause_ = kLookWhenConnecting;
     Time lookedAt_{0};
     bool mustLook_ = true;

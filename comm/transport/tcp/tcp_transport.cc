@@ -5,12 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <map>
 
 #include "comm/base/bytes.hpp"
 #include "comm/base/descriptors.hpp"
+#include "comm/transport/link_table.hpp"
 #include "comm/transport/tcp/tcp_link.hpp"
+#include "comm/transport/watched_socket.hpp"
 
 namespace isthmus {
 
@@ -27,8 +27,6 @@ constexpr Time kDoorLook = microseconds(50);
 constexpr Time kIdleDoorLook = milliseconds(1);
 /// How precisely the time limit of strangers is kept while everybody sleeps.
 constexpr Time kStrangersLook = milliseconds(250);
-/// Connections of peers that this process has no endpoint for yet.
-constexpr std::size_t kMostEarly = 4096;
 
 class TcpTransport final : public Transport {
 public:
@@ -44,7 +42,7 @@ public:
             return Status::resource("tcp: no epoll descriptor: " + causeOf(errno));
         auto door = TcpDoor::open(
             options_, self, key, shared_.sleepSet,
-            [this](const ProcessId& peer, UniqueFd fd) { accepted(peer, std::move(fd)); });
+            [this](const ProcessId& peer, UniqueFd fd) { links_.welcome(peer, std::move(fd)); });
         if (!door.ok()) return door.status();
         door_ = std::move(*door);
         shared_.door = door_.get();
@@ -64,30 +62,25 @@ public:
     }
 
     Result<Endpoint*> endpoint(const ProcessId& peer, const Bytes& address) override {
-        auto found = links_.find(peer);
-        if (found == links_.end()) {
-            ByteReader reader(address);
-            std::vector<TcpAddress> ways(reader.get<std::uint8_t>());
-            for (std::size_t card = 0; card < ways.size(); ++card) {
-                ways[card].host = reader.getText();
-                ways[card].port = reader.get<std::uint16_t>();
-                ways[card].card = card;
-            }
-            const auto pid = reader.get<std::uint32_t>();
-            const auto key = JobKey::fromBytes(reader.getBytes());
-            if (!reader.ok() || !key || ways.empty())
-                return Status::mismatch("tcp: an address that is none");
-            ways.resize(std::min(ways.size(), options_.cards.size()));
-            for (TcpAddress& way : ways) way.key = *key;
-            found =
-                links_.emplace(peer, std::make_unique<TcpLink>(shared_, peer, std::move(ways), pid))
-                    .first;
-            const auto [first, last] = early_.equal_range(peer);
-            for (auto early = first; early != last; ++early)
-                found->second->takeIncoming(std::move(early->second));
-            early_.erase(first, last);
+        if (TcpLink* const link = links_.find(peer))
+            return static_cast<Endpoint*>(&link->endpoint());
+        ByteReader reader(address);
+        std::vector<TcpAddress> ways(reader.get<std::uint8_t>());
+        for (std::size_t card = 0; card < ways.size(); ++card) {
+            ways[card].host = reader.getText();
+            ways[card].port = reader.get<std::uint16_t>();
+            ways[card].card = card;
         }
-        return static_cast<Endpoint*>(&found->second->endpoint());
+        const auto pid = reader.get<std::uint32_t>();
+        const auto key = JobKey::fromBytes(reader.getBytes());
+        if (!reader.ok() || !key || ways.empty()) {
+            return Status::mismatch("tcp: an address that is none");
+        }
+        ways.resize(std::min(ways.size(), options_.cards.size()));
+        for (TcpAddress& way : ways) way.key = *key;
+        TcpLink& link =
+            links_.add(peer, std::make_unique<TcpLink>(shared_, peer, std::move(ways), pid));
+        return static_cast<Endpoint*>(&link.endpoint());
     }
 
     int progress(Time now) override {
@@ -128,14 +121,10 @@ public:
     }
 
     void close(Time deadline) override {
-        const SteadyClock clock;
-        flush(clock, deadline);
-        for (const auto& [peer, link] : links_) {
-            if (link->endpoint().state() == Endpoint::State::kOpen) link->endpoint().sayGoodbye();
-        }
-        flush(clock, deadline);
+        sayGoodbye(links_, deadline,
+                   [] { ::poll(nullptr, 0, 1); });  // the kernel's buffers are full
         door_->close();
-        early_.clear();
+        links_.forgetGuests();
         for (const auto& [peer, link] : links_) {
             link->leave();
             link->endpoint().shut(Status::aborted("transport tcp was closed"));
@@ -161,31 +150,10 @@ private:
         if (!mustLook_ && !isWaitedFor && now - socketsLookedAt_ < kIdleLook) return 0;
         mustLook_ = false;
         socketsLookedAt_ = now;
-        std::array<epoll_event, 64> events;
-        const int ready =
-            ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
-        for (int at = 0; at < ready; ++at) {
-            const auto& socket = *static_cast<const TcpSocket*>(events[at].data.ptr);
-            socket.link->happened(socket, events[at].events);
-        }
-        return std::max(ready, 0);
-    }
-
-    void accepted(const ProcessId& peer, UniqueFd fd) {
-        if (const auto found = links_.find(peer); found != links_.end()) {
-            found->second->takeIncoming(std::move(fd));  // a second one is closed
-        } else if (early_.size() < kMostEarly) {
-            early_.emplace(peer, std::move(fd));
-        }
-    }
-
-    void flush(const Clock& clock, Time deadline) {
-        while (true) {
-            bool isBusy = false;
-            for (const auto& [peer, link] : links_) isBusy = link->flush() || isBusy;
-            if (!isBusy || clock.now() >= deadline) return;
-            ::poll(nullptr, 0, 1);  // the kernel's buffers are full
-        }
+        return lookAt<const TcpSocket>(epoll_.get(),
+                                       [](const TcpSocket* socket, std::uint32_t events) {
+                                           socket->link->happened(*socket, events);
+                                       });
     }
 
     const TcpOptions options_;
@@ -193,8 +161,7 @@ private:
     TcpShared shared_;
     JobKey key_;  // of our door; who knows our address may come in
     std::unique_ptr<TcpDoor> door_;
-    std::multimap<ProcessId, UniqueFd> early_;
-    std::map<ProcessId, std::unique_ptr<TcpLink>> links_;
+    LinkTable<TcpLink, UniqueFd> links_{kMostTcpCards};
     Time lastNow_{1};
     Time doorLookedAt_{0};
     Time socketsLookedAt_{0};
