@@ -91,9 +91,9 @@ TEST_F(Nodes, ARankThatIsKilledIsNamedOnBothNodesWithinTwoSeconds) {  // HANG-01
 TEST_F(Nodes, ASmallSharedMemoryFolderDoesNotMatter) {
     const std::string name = "faults-" + std::to_string(::getpid());
     ASSERT_EQ(isthmus({"cluster", "up", "1x2", "--shm", "1M", "--name", name}).exitCode, 0);
-    const Ended ended = isthmus(
-        {"run", "--on", name, "--", "sh", "-c",
-         "df -k --output=size /dev/shm | tail -1 | tr -d ' '; exec " RANK_PROGRAM " big 16"});
+    const char* const tellSizeAndCall =
+        "df -k --output=size /dev/shm | tail -1 | tr -d ' '; exec " RANK_PROGRAM " big 16";
+    const Ended ended = isthmus({"run", "--on", name, "--", "sh", "-c", tellSizeAndCall});
     isthmus({"cluster", "down", "--name", name});
     EXPECT_EQ(ended.exitCode, 0) << ended.output << ended.error;
     for (const char* line : {"[0] 1024\n", "[1] 1024\n", "[0] done\n", "[1] done\n"}) {

@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 
 #include <array>
+#include <bit>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <numeric>
 #include <vector>
@@ -107,7 +109,8 @@ TEST_F(WorldOfOne, AverageOfOneIsItself) {
                                comm(), nullptr, nullptr),
               isthmusSuccess)
         << lastError();
-    EXPECT_EQ(std::memcmp(values.data(), averaged.data(), sizeof(values)), 0);
+    using Bits = std::array<std::uint32_t, 4>;
+    EXPECT_EQ(std::bit_cast<Bits>(averaged), std::bit_cast<Bits>(values));
     const std::array<std::uint16_t, 3> halves{0x3c01, 0x8000, 0x0001};  // any f16 or bf16 bits
     for (const auto type : {isthmusFloat16, isthmusBfloat16}) {
         std::array<std::uint16_t, 3> averagedHalves{};
