@@ -111,8 +111,10 @@ protected:
     }
     bool isGathered() const {
         for (const auto& output : outputs_) {
-            for (std::size_t i = 0; i < output.size(); ++i)
-                if (output[i] != static_cast<float>(i / kElements + 1)) return false;
+            for (std::size_t i = 0; i < output.size(); ++i) {
+                const std::size_t rank = i / kElements;
+                if (output[i] != static_cast<float>(rank + 1)) return false;
+            }
         }
         return !outputs_.empty();
     }
