@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace isthmus {
@@ -22,7 +23,7 @@ public:
         int goodbyes = 0;
     };
 
-    void takeIncoming(Socket socket) { taken.push_back(socket.name); }
+    void takeIncoming(Socket socket) { taken.push_back(std::move(socket.name)); }
     Endpoint& endpoint() { return endpoint_; }
     bool flush() { return left > 0; }
 
