@@ -1,6 +1,7 @@
 #include "tests/conformance/disagreement/kinds.hpp"
 
 #include <array>
+#include <utility>
 
 #include <isthmus/lists.h>
 
@@ -72,7 +73,7 @@ Call barrier() {
 }
 
 Call inTurn(Call first, Call second) {
-    return [=](Caller& me) {
+    return [first = std::move(first), second = std::move(second)](Caller& me) {
         const isthmusResult_t result = first(me);
         return result == isthmusSuccess ? second(me) : result;
     };
@@ -167,7 +168,7 @@ Call allReducePremultiplied() {
 }
 
 Call with(void (*set)(isthmusCallOptions_t&), Call call) {
-    return [=](Caller& me) {
+    return [set, call = std::move(call)](Caller& me) {
         set(me.options);
         return call(me);
     };
@@ -188,13 +189,15 @@ Call recv(std::size_t count, int peer, int tag) {
 
 /// What rank 0 does; the others nothing.
 Call atFirst(Call call) {
-    return [=](Caller& me) { return me.rank == 0 ? call(me) : isthmusSuccess; };
+    return
+        [call = std::move(call)](Caller& me) { return me.rank == 0 ? call(me) : isthmusSuccess; };
 }
 
 void addCollectives(std::vector<Kind>& kinds) {
     const std::string sum = "all_reduce f32 x 4096 sum";
     const auto add = [&](const char* name, Call odd, const char* text) {
-        kinds.push_back({std::string("AllReduceAnd") + name, allReduce(), odd, sum, text});
+        kinds.push_back(
+            {std::string("AllReduceAnd") + name, allReduce(), std::move(odd), sum, text});
     };
     add("Reduce", reduce(1), "reduce f32 x 4096 sum root 13");
     add("Broadcast", broadcast(0), "broadcast f32 x 4096 root 10");
