@@ -12,6 +12,10 @@ namespace {
 // than a bell.
 constexpr std::size_t kBulkyBytes = std::size_t{64} << 10;
 
+// Two ranks with 16 MiB for both their caches: all-gather of 16 MiB (64 MiB in all) 1.5 ms read and
+// 2.0 ms staged.
+constexpr std::size_t kReadInCaches = 8;
+
 }  // namespace
 
 Status Execution::enter() {
@@ -35,9 +39,11 @@ Status Execution::enter() {
     const std::size_t footprint = bothBytes_ * group_.nodeRanks().size();
     isStreaming_ = footprint > group_.engine().cacheBytes();
     isBulky_ = footprint > kBulkyBytes;
-    // Beyond the caches staging keeps its windows in them, and reading goes by memory.
+    // Far beyond the caches staging keeps its windows in them, and reading goes by memory; to try
+    // which is quicker would take long.
+    const bool isHuge = footprint > kReadInCaches * group_.engine().cacheBytes();
     canBeRead_ =
-        reading && group_.canRead() && !isStreaming_ && (reading->plan.inPlaceSafe || !isInPlace);
+        reading && group_.canRead() && !isHuge && (reading->plan.inPlaceSafe || !isInPlace);
     const bool choosesWay = canBeRead_ && !isMapped && group_.myPosition() == 0;
     const bool prefersReading =
         choosesWay && group_.readChoice().prefersReading(call_->collective, bothBytes_);
