@@ -50,8 +50,9 @@ Result<std::shared_ptr<const CompiledPlan>> PlanCache::planOf(const PlanKey& key
     request.me = me_;
     Result<Plan> plan = makePlan(layout_, request);
     if (!plan.ok()) return plan.status();
-    auto compiled = std::make_shared<const CompiledPlan>(
-        CompiledPlan::of(std::move(*plan), positionInNode_, nodeRanks_));
+    CompiledPlan compiling = CompiledPlan::of(std::move(*plan), positionInNode_, nodeRanks_);
+    if (std::get<4>(key)) compiling.meetsAt = -1;
+    auto compiled = std::make_shared<const CompiledPlan>(std::move(compiling));
     plans_.emplace(key, compiled);
     return std::shared_ptr<const CompiledPlan>(compiled);
 }
@@ -100,6 +101,7 @@ Result<std::shared_ptr<const PreparedPlans>> PlanCache::make(const CallShape& sh
                            .add(prepared->segments)
                            .add(prepared->segmentsWhenMapped)
                            .add(prepared->window)
+                           .add(selection->stagesOnce)
                            .add(countsDigest)
                            .value();
     prepared->algorithm = static_cast<std::uint8_t>(entry - catalogue().data() + 1);
@@ -109,8 +111,10 @@ Result<std::shared_ptr<const PreparedPlans>> PlanCache::make(const CallShape& sh
     for (const Mapping mapping : mappings) {
         // Alone on the node nothing is ever staged.
         if (nodeRanks_ == 1 && hasDirect && mapping != Mapping::kAll) continue;
-        if (mapping == Mapping::kRead && !options_.canRead) continue;
-        auto plan = planOf({shape.collective, selection->algorithm, shape.root, mapping});
+        if (mapping == Mapping::kRead && (!options_.canRead || selection->stagesOnce)) continue;
+        const bool stagesOnce = mapping == Mapping::kShared && selection->stagesOnce;
+        auto plan = planOf({shape.collective, stagesOnce ? "inline" : selection->algorithm,
+                            shape.root, mapping, stagesOnce});
         if (!plan.ok()) return plan.status();
         prepared->byMapping[static_cast<int>(mapping)] = *plan;
     }

@@ -24,7 +24,8 @@ public:
     std::size_t plans() const { return plans_.size(); }
 
 private:
-    using PlanKey = std::tuple<Collective, std::string, Rank, Mapping>;
+    /// The last: not compiled as a meeting in the lane.
+    using PlanKey = std::tuple<Collective, std::string, Rank, Mapping, bool>;
     using ShapeKey =
         std::tuple<Collective, DataType, std::uint64_t, Rank, std::uint64_t, bool, std::string>;
 

@@ -60,6 +60,9 @@ struct Selection {
     /// Passes to use instead when the layout is one node and all ranks gave mapped buffers: then
     /// nothing is staged, and cutting buys nothing.
     int segmentsWhenMapped = 1;
+    /// One node, "direct": where not all buffers are mapped, the plan of "inline" with scratch of
+    /// its own: every rank copies what it has once, meets, and adds up all.
+    bool stagesOnce = false;
 
     bool operator==(const Selection&) const = default;
 };

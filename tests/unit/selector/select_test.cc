@@ -183,6 +183,19 @@ TEST(Select, MeetsOnceOnlyForWhatFitsThere) {
     EXPECT_EQ(select(call, oneNode(4), options)->algorithm, "inline");
 }
 
+TEST(Select, AddsUpAllFromCopiesWhileThatIsLittle) {
+    const auto stagesOnce = [](Collective collective, std::uint64_t bytes, const Layout& layout) {
+        return chosen(collective, bytes, layout).stagesOnce;
+    };
+    EXPECT_TRUE(stagesOnce(Collective::kAllReduce, 65536, oneNode(2)));
+    EXPECT_FALSE(stagesOnce(Collective::kAllReduce, 65537, oneNode(2)));
+    EXPECT_TRUE(stagesOnce(Collective::kAllReduce, 16384, oneNode(8)));
+    EXPECT_FALSE(stagesOnce(Collective::kAllReduce, 16385, oneNode(8)));
+    EXPECT_FALSE(stagesOnce(Collective::kAllReduce, 4096, oneNode(2)));  // inline as it is
+    EXPECT_FALSE(stagesOnce(Collective::kAllGather, 16384, oneNode(2)));
+    EXPECT_FALSE(stagesOnce(Collective::kAllReduce, 16384, equalNodes(2, 2)));
+}
+
 TEST(Select, MeetsOnceForLargerOperandsWhereRanksOnlyCopy) {
     SelectorOptions options;
     options.inlineBytes = kInlineWhereShared;
