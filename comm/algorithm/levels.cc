@@ -175,8 +175,8 @@ std::vector<std::vector<Rail>> Levels::railsOf(Rank me) const {
     return levels;
 }
 
-BlockWays::Step BlockWays::towardsHome(int node, Rank block) const {
-    return towards(whole_, node, layout_.nodeOf(block), block);
+BlockWays::Step BlockWays::towardsHome(int node, Rank block, int home) const {
+    return towards(whole_, node, home, block);
 }
 
 BlockWays::Step BlockWays::towards(const Unit& unit, int node, int target, Rank block) const {
@@ -187,15 +187,33 @@ BlockWays::Step BlockWays::towards(const Unit& unit, int node, int target, Rank 
     return towards(mine, node, gate, block);
 }
 
+// Where a node is what all of a unit make for, the gates of the unit's other parts step to it.
+std::vector<BlockWays::Step> BlockWays::comingTo(int node, Rank block, int home) const {
+    std::vector<Step> steps;
+    int target = home;
+    for (const Unit* unit = &whole_; !unit->parts.empty();) {
+        const Unit& mine = unit->partWith(node);
+        for (const Unit& part : unit->parts) {
+            if (target == node && &part != &mine)
+                steps.push_back({gateOf(part, block), unit->height() - 1});
+        }
+        if (!mine.has(target)) target = gateOf(mine, block);
+        unit = &mine;
+    }
+    return steps;
+}
+
 int BlockWays::gateOf(const Unit& unit, Rank block) const {
     std::size_t before = 0;
-    std::size_t outside = 0;
-    for (std::size_t node = 0; node < layout_.nodes.size(); ++node) {
-        if (unit.has(static_cast<int>(node))) continue;
-        for (const Rank rank : layout_.nodes[node]) before += rank < block ? 1 : 0;
-        outside += layout_.nodes[node].size();
+    std::size_t inside = 0;
+    for (const int node : unit.nodes) {
+        const std::vector<Rank>& ranks = layout_.nodes[static_cast<std::size_t>(node)];
+        before += static_cast<std::size_t>(std::lower_bound(ranks.begin(), ranks.end(), block) -
+                                           ranks.begin());
+        inside += ranks.size();
     }
-    return unit.nodes[before * unit.nodes.size() / outside];
+    const std::size_t outsidersBefore = static_cast<std::size_t>(block) - before;
+    return unit.nodes[outsidersBefore * unit.nodes.size() / (ranks_ - inside)];
 }
 
 }  // namespace isthmus

@@ -73,7 +73,10 @@ private:
 /// it; blocks are dealt to a unit's nodes evenly. From any node the way home leads over gates.
 class BlockWays {
 public:
-    explicit BlockWays(const Layout& layout) : layout_(layout), whole_(Unit::of(layout)) {}
+    explicit BlockWays(const Layout& layout)
+        : layout_(layout),
+          ranks_(static_cast<std::size_t>(layout.ranks())),
+          whole_(Unit::of(layout)) {}
 
     struct Step {
         int node;   ///< the next one towards home
@@ -81,14 +84,17 @@ public:
     };
 
     int levels() const { return whole_.height(); }
-    /// From a node that is not the block's home.
-    Step towardsHome(int node, Rank block) const;
+    /// From a node that is not the block's home, whose node is `home`.
+    Step towardsHome(int node, Rank block, int home) const;
+    /// All nodes from which a block's next step leads to `node`, and the levels of these links.
+    std::vector<Step> comingTo(int node, Rank block, int home) const;
 
 private:
     Step towards(const Unit& unit, int node, int target, Rank block) const;
     int gateOf(const Unit& unit, Rank block) const;
 
     const Layout& layout_;
+    std::size_t ranks_;
     Unit whole_;
 };
 

@@ -20,11 +20,17 @@ std::vector<Slice> roomFor(PlanBuilder& plan, Rank source, std::span<const Rank>
     return room;
 }
 
-/// Ranks of other racks whose blocks for a rack come to `carrier`, ascending.
+/// Ranks of other racks whose blocks for a rack come to `carrier`: those of the rack before its own
+/// first, as they are the first that send.
 std::vector<Rank> comingTo(const BlockRails& rails, Rank carrier) {
     std::vector<Rank> sources = rails.carriedBy(carrier);
     std::erase_if(sources,
                   [&](Rank source) { return rails.homeOf(source) == rails.homeOf(carrier); });
+    const auto hops = [&](Rank source) {
+        return rails.hops(rails.homeOf(source), rails.homeOf(carrier));
+    };
+    std::stable_sort(sources.begin(), sources.end(),
+                     [&](Rank one, Rank other) { return hops(one) < hops(other); });
     return sources;
 }
 

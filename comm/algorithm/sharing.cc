@@ -65,36 +65,38 @@ Chunking Shards::chunking(const std::vector<int>& weights) const {
     return chunking;
 }
 
-BlockRails::BlockRails(const Layout& layout, const std::vector<int>& nodeOf) : nodeOf_(nodeOf) {
-    helpers_.reserve(layout.nodes.size());
-    for (std::size_t node = 0; node < layout.nodes.size(); ++node) {
-        const std::vector<Rank>& members = layout.nodes[node];
-        std::vector<Rank>& helpers = helpers_.emplace_back(nodeOf.size());
-        std::size_t dealt = 0;
-        for (const std::vector<Rank>& others : layout.nodes) {
-            const bool isHome = &others == &members;
-            for (const Rank block : others) {
-                helpers[static_cast<std::size_t>(block)] =
-                    isHome ? block : members[dealt++ % members.size()];
-            }
-        }
+BlockRails::BlockRails(const Layout& layout, const std::vector<int>& nodeOf)
+    : layout_(layout), nodeOf_(nodeOf), place_(nodeOf.size()) {
+    std::size_t place = 0;
+    for (const std::vector<Rank>& members : layout.nodes) {
+        for (const Rank rank : members) place_[static_cast<std::size_t>(rank)] = place++;
     }
 }
 
+Rank BlockRails::helper(int node, Rank block) const {
+    const int at = (node + nodes()) % nodes();
+    const int home = homeOf(block);
+    if (at == home) return block;
+    const std::vector<Rank>& members = layout_.nodes[static_cast<std::size_t>(at)];
+    const std::size_t outsider =
+        place_[static_cast<std::size_t>(block)] - (home > at ? members.size() : 0);
+    return members[outsider % members.size()];
+}
+
 std::vector<Rank> BlockRails::carriedBy(Rank rank) const {
-    const auto node = static_cast<std::size_t>(homeOf(rank));
+    const int node = homeOf(rank);
     std::vector<Rank> blocks;
-    for (std::size_t block = 0; block < nodeOf_.size(); ++block) {
-        if (helpers_[node][block] == rank) blocks.push_back(static_cast<Rank>(block));
+    for (Rank block = 0; block < static_cast<Rank>(nodeOf_.size()); ++block) {
+        if (helper(node, block) == rank) blocks.push_back(block);
     }
     return blocks;
 }
 
 std::vector<Rank> BlockRails::carriedBeside(Rank rank) const {
-    const auto node = static_cast<std::size_t>(homeOf(rank));
+    const int node = homeOf(rank);
     std::vector<Rank> blocks;
-    for (std::size_t block = 0; block < nodeOf_.size(); ++block) {
-        if (helpers_[node][block] != rank) blocks.push_back(static_cast<Rank>(block));
+    for (Rank block = 0; block < static_cast<Rank>(nodeOf_.size()); ++block) {
+        if (helper(node, block) != rank) blocks.push_back(block);
     }
     return blocks;
 }

@@ -38,13 +38,10 @@ class BlockRails {
 public:
     BlockRails(const Layout& layout, const std::vector<int>& nodeOf);
 
-    int nodes() const { return static_cast<int>(helpers_.size()); }
+    int nodes() const { return static_cast<int>(layout_.nodes.size()); }
     int homeOf(Rank block) const { return nodeOf_[static_cast<std::size_t>(block)]; }
     /// Nodes wrap around.
-    Rank helper(int node, Rank block) const {
-        const auto wrapped = static_cast<std::size_t>((node + nodes()) % nodes());
-        return helpers_[wrapped][static_cast<std::size_t>(block)];
-    }
+    Rank helper(int node, Rank block) const;
     /// Blocks that `rank` carries, ascending; its own is among them.
     std::vector<Rank> carriedBy(Rank rank) const;
     /// Blocks that other ranks of the node of `rank` carry, ascending.
@@ -53,8 +50,9 @@ public:
     int hops(int node, int other) const { return (other - node + nodes()) % nodes(); }
 
 private:
+    const Layout& layout_;
     const std::vector<int>& nodeOf_;
-    std::vector<std::vector<Rank>> helpers_;
+    std::vector<std::size_t> place_;  // of each rank when all go node by node
 };
 
 }  // namespace isthmus

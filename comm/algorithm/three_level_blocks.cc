@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <utility>
+
 #include "comm/algorithm/chunks.hpp"
 #include "comm/algorithm/levels.hpp"
 #include "comm/algorithm/node_level.hpp"
@@ -16,53 +19,65 @@ struct Link {
     int next;
 };
 
-/// The links of one level by the node at their far end, and for each the homes after that node
-/// first. Both ends go by it, so their messages meet.
+/// My links of each level: those of blocks that I carry. Both ends go by the node at their far end
+/// and, for each, by the homes after that node, so their messages meet.
 class Links {
 public:
-    Links(const Scene& scene, const BlockRails& rails)
-        : scene_(scene), rails_(rails), ways_(scene.layout) {}
-
-    int levels() const { return ways_.levels(); }
-
-    /// Calls use(link, carrier there) for the links of a level from far nodes to mine whose blocks
-    /// I carry: the nodes before mine first.
-    template <typename Use>
-    void toMe(Rank me, int level, const Use& use) const {
-        for (int hops = 1; hops < scene_.nodes(); ++hops) {
-            const int far = (scene_.myNode + scene_.nodes() - hops) % scene_.nodes();
-            forBlocks(far, level, [&](const Link& link) {
-                const bool isMine =
-                    link.next == scene_.myNode && rails_.helper(link.next, link.block) == me;
-                if (isMine) use(link, rails_.helper(link.node, link.block));
+    Links(const Scene& scene, const BlockRails& rails, Rank me)
+        : scene_(scene), rails_(rails), ways_(scene.layout) {
+        fromMe_.resize(static_cast<std::size_t>(levels()));
+        toMe_.resize(fromMe_.size());
+        for (int hops = 0; hops < scene.nodes(); ++hops) {
+            const int home = (scene.myNode + hops) % scene.nodes();
+            for (const Rank block : scene.layout.nodes[static_cast<std::size_t>(home)]) {
+                if (rails.helper(scene.myNode, block) == me) add(block, home);
+            }
+        }
+        for (std::vector<Link>& links : toMe_) {
+            std::stable_sort(links.begin(), links.end(), [&](const Link& one, const Link& other) {
+                return placeOf(one) < placeOf(other);
             });
         }
     }
 
+    int levels() const { return ways_.levels(); }
+
+    /// Calls use(link, carrier there) for the links of a level from far nodes to mine: the nodes
+    /// before mine first.
+    template <typename Use>
+    void toMe(int level, const Use& use) const {
+        for (const Link& link : toMe_[static_cast<std::size_t>(level)])
+            use(link, rails_.helper(link.node, link.block));
+    }
+
     /// The same for the links from my node.
     template <typename Use>
-    void fromMe(Rank me, int level, const Use& use) const {
-        forBlocks(scene_.myNode, level, [&](const Link& link) {
-            if (rails_.helper(link.node, link.block) != me) return;
+    void fromMe(int level, const Use& use) const {
+        for (const Link& link : fromMe_[static_cast<std::size_t>(level)])
             use(link, rails_.helper(link.next, link.block));
-        });
     }
 
 private:
-    template <typename Use>
-    void forBlocks(int node, int level, const Use& use) const {
-        for (int hops = 1; hops < scene_.nodes(); ++hops) {
-            const int home = (node + hops) % scene_.nodes();
-            for (const Rank block : scene_.layout.nodes[static_cast<std::size_t>(home)]) {
-                const BlockWays::Step step = ways_.towardsHome(node, block);
-                if (step.level == level) use(Link{block, node, step.node});
-            }
+    void add(Rank block, int home) {
+        const int here = scene_.myNode;
+        if (home != here) {
+            const BlockWays::Step step = ways_.towardsHome(here, block, home);
+            fromMe_[static_cast<std::size_t>(step.level)].push_back({block, here, step.node});
         }
+        for (const BlockWays::Step& from : ways_.comingTo(here, block, home))
+            toMe_[static_cast<std::size_t>(from.level)].push_back({block, from.node, here});
+    }
+    /// How far before my node it begins, and how far from there to the block's home.
+    std::pair<int, int> placeOf(const Link& link) const {
+        return {rails_.hops(link.node, scene_.myNode),
+                rails_.hops(link.node, rails_.homeOf(link.block))};
     }
 
     const Scene& scene_;
     const BlockRails& rails_;
     BlockWays ways_;
+    std::vector<std::vector<Link>> fromMe_;  // by level
+    std::vector<std::vector<Link>> toMe_;
 };
 
 /// Sums grow over the gates and end at home.
@@ -70,12 +85,12 @@ void toHome(PlanBuilder& plan, const Links& links, const Held& sums) {
     std::vector<std::vector<Slice>> terms;  // by block
     for (const Slice& sum : sums) terms.push_back({sum});
     for (int level = 0; level < links.levels(); ++level) {
-        links.fromMe(plan.me(), level, [&](const Link& link, Rank to) {
+        links.fromMe(level, [&](const Link& link, Rank to) {
             const auto block = static_cast<std::size_t>(link.block);
             if (terms[block].size() > 1) plan.reduce(sums[block], terms[block], Completes::kNo);
             plan.send(to, sums[block]);
         });
-        links.toMe(plan.me(), level, [&](const Link& link, Rank from) {
+        links.toMe(level, [&](const Link& link, Rank from) {
             const auto block = static_cast<std::size_t>(link.block);
             terms[block].push_back(scratchLike(plan, sums[block]));
             plan.recv(from, terms[block].back());
@@ -87,10 +102,10 @@ void toHome(PlanBuilder& plan, const Links& links, const Held& sums) {
 
 void fromHome(PlanBuilder& plan, const Links& links, const Held& held) {
     for (int level = links.levels() - 1; level >= 0; --level) {
-        links.fromMe(plan.me(), level, [&](const Link& link, Rank from) {
+        links.fromMe(level, [&](const Link& link, Rank from) {
             plan.recv(from, held[static_cast<std::size_t>(link.block)]);
         });
-        links.toMe(plan.me(), level, [&](const Link& link, Rank to) {
+        links.toMe(level, [&](const Link& link, Rank to) {
             plan.send(to, held[static_cast<std::size_t>(link.block)]);
         });
     }
@@ -112,7 +127,7 @@ void threeLevelReduceScatter(PlanBuilder& plan, const Scene& scene) {
         node.sumInputs(sum, chunks, Completes::kNo);
     }
     node.signalAll();  // their inputs are read
-    toHome(plan, Links(scene, rails), sums);
+    toHome(plan, Links(scene, rails, plan.me()), sums);
     node.waitForAll();
 }
 
@@ -130,7 +145,7 @@ void threeLevelAllGather(PlanBuilder& plan, const Scene& scene) {
     } else {
         node.signalAll();
     }
-    fromHome(plan, Links(scene, rails), held);
+    fromHome(plan, Links(scene, rails, plan.me()), held);
     if (node.isStaged()) {
         std::vector<Chunks> carried;
         for (const Rank rank : scene.node.ranks()) {

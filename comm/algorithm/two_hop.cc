@@ -109,9 +109,15 @@ void railFirstAllToAll(PlanBuilder& plan, const Scene& scene) {
         plan.send(rails.helper(to % scene.nodes(), me),
                   plan.input()(chunksOf(plan, ranksOfNode(scene, to))));
     }
-    int index = 0;
-    for (const Rank from : outsidersOf(rails, scene, me)) {
-        plan.recv(from, plan.shared()(slots.allFromOutsider(index++)));
+    // The node before mine first, as it is the first that sends to me.
+    const std::vector<Rank> outsiders = outsidersOf(rails, scene, me);
+    for (int hops = 1; hops < scene.nodes(); ++hops) {
+        for (const Rank from : ranksOfNode(scene, scene.myNode - hops + scene.nodes())) {
+            const auto at = std::lower_bound(outsiders.begin(), outsiders.end(), from);
+            if (at == outsiders.end() || *at != from) continue;
+            const auto index = static_cast<int>(at - outsiders.begin());
+            plan.recv(from, plan.shared()(slots.allFromOutsider(index)));
+        }
     }
     plan.meet(node.ranks());
     plan.copy(plan.output()(block(plan, me)), plan.input()(block(plan, me)));

@@ -13,16 +13,25 @@ const Slice& of(const Held& held, Rank block) {
     return held[static_cast<std::size_t>(block)];
 }
 
+/// The blocks that a rank carries, by the hops between its node and their homes.
+template <typename Hops>
+std::vector<std::vector<Rank>> byHops(const BlockRails& rails, Rank rank, const Hops& hopsOf) {
+    std::vector<std::vector<Rank>> blocks(static_cast<std::size_t>(rails.nodes()));
+    for (const Rank block : rails.carriedBy(rank)) {
+        blocks[static_cast<std::size_t>(hopsOf(rails.homeOf(block)))].push_back(block);
+    }
+    return blocks;
+}
+
 /// Every block goes from its home straight to its helper on each other node.
 void exchangeToHelpers(PlanBuilder& plan, const BlockRails& rails, const Held& held) {
     const int home = rails.homeOf(plan.me());
     for (int hops = 1; hops < rails.nodes(); ++hops) {
         plan.send(rails.helper(home + hops, plan.me()), of(held, plan.me()));
     }
-    for (int hops = 1; hops < rails.nodes(); ++hops) {  // the nearest home before mine first
-        for (const Rank block : rails.carriedBy(plan.me())) {
-            if (rails.hops(rails.homeOf(block), home) == hops) plan.recv(block, of(held, block));
-        }
+    const auto carried = byHops(rails, plan.me(), [&](int from) { return rails.hops(from, home); });
+    for (std::size_t hops = 1; hops < carried.size(); ++hops) {  // the nearest home before mine
+        for (const Rank block : carried[hops]) plan.recv(block, of(held, block));
     }
 }
 
@@ -30,14 +39,12 @@ void exchangeToHelpers(PlanBuilder& plan, const BlockRails& rails, const Held& h
 /// their messages meet; with equal nodes this is the ring on each rail.
 void ringToHelpers(PlanBuilder& plan, const BlockRails& rails, const Held& held) {
     const int here = rails.homeOf(plan.me());
-    const std::vector<Rank> carried = rails.carriedBy(plan.me());
-    for (int hop = 0; hop < rails.nodes() - 1; ++hop) {
-        for (const Rank block : carried) {
-            if (rails.hops(rails.homeOf(block), here) != hop) continue;
+    const auto carried = byHops(rails, plan.me(), [&](int home) { return rails.hops(home, here); });
+    for (std::size_t hop = 0; hop + 1 < carried.size(); ++hop) {
+        for (const Rank block : carried[hop]) {
             plan.send(rails.helper(here + 1, block), of(held, block));
         }
-        for (const Rank block : carried) {
-            if (rails.hops(rails.homeOf(block), here) != hop + 1) continue;
+        for (const Rank block : carried[hop + 1]) {
             plan.recv(rails.helper(here - 1, block), of(held, block));
         }
     }
@@ -46,10 +53,9 @@ void ringToHelpers(PlanBuilder& plan, const BlockRails& rails, const Held& held)
 /// Every node's sum of a block goes straight to the block's home.
 void exchangeToHome(PlanBuilder& plan, const BlockRails& rails, const Held& held) {
     const int home = rails.homeOf(plan.me());
-    for (int hops = 1; hops < rails.nodes(); ++hops) {
-        for (const Rank block : rails.carriedBy(plan.me())) {
-            if (rails.hops(home, rails.homeOf(block)) == hops) plan.send(block, of(held, block));
-        }
+    const auto carried = byHops(rails, plan.me(), [&](int to) { return rails.hops(home, to); });
+    for (std::size_t hops = 1; hops < carried.size(); ++hops) {
+        for (const Rank block : carried[hops]) plan.send(block, of(held, block));
     }
     const Slice& mine = of(held, plan.me());
     std::vector<Slice> terms(static_cast<std::size_t>(rails.nodes()), mine);
@@ -65,19 +71,17 @@ void exchangeToHome(PlanBuilder& plan, const BlockRails& rails, const Held& held
 /// The sum of a block grows from node to node and ends at its home.
 void ringToHome(PlanBuilder& plan, const BlockRails& rails, const Held& held) {
     const int here = rails.homeOf(plan.me());
-    const int last = rails.nodes() - 1;
-    const std::vector<Rank> carried = rails.carriedBy(plan.me());
-    const auto hopOf = [&](Rank block) { return rails.hops(rails.homeOf(block) + 1, here); };
-    for (int hop = 0; hop < last; ++hop) {
-        for (const Rank block : carried) {
-            if (hopOf(block) == hop) plan.send(rails.helper(here + 1, block), of(held, block));
+    const auto carried =
+        byHops(rails, plan.me(), [&](int home) { return rails.hops(home + 1, here); });
+    for (std::size_t hop = 0; hop + 1 < carried.size(); ++hop) {
+        for (const Rank block : carried[hop]) {
+            plan.send(rails.helper(here + 1, block), of(held, block));
         }
-        for (const Rank block : carried) {
-            if (hopOf(block) != hop + 1) continue;
+        for (const Rank block : carried[hop + 1]) {
             const Slice arrived = scratchLike(plan, of(held, block));
             plan.recv(rails.helper(here - 1, block), arrived);
             plan.reduce(of(held, block), {arrived, of(held, block)},
-                        hop + 1 == last ? Completes::kYes : Completes::kNo);
+                        hop + 2 == carried.size() ? Completes::kYes : Completes::kNo);
         }
     }
 }
@@ -87,15 +91,14 @@ using AlongRails = void (*)(PlanBuilder&, const BlockRails&, const Held&);
 void reduceScatter(PlanBuilder& plan, const Scene& scene, AlongRails toHome) {
     const BlockRails rails(scene.layout, scene.nodeOf);
     NodeLevel node(plan, scene.node, blockNames(plan, scene.ranks()));
-    const std::vector<Rank> carried = rails.carriedBy(plan.me());
+    const auto carried =
+        byHops(rails, plan.me(), [&](int home) { return rails.hops(home, scene.myNode); });
     Held sums(scene.nodeOf.size());
     node.offerInput(chunksOf(plan, rails.carriedBeside(plan.me())));
     node.waitForAll();
     // What leaves first is summed first: the next node's blocks go the longest way round.
     for (int hops = 1; hops <= rails.nodes(); ++hops) {
-        for (const Rank rank : carried) {
-            const int distance = rails.hops(rails.homeOf(rank), scene.myNode);
-            if (distance != hops % rails.nodes()) continue;
+        for (const Rank rank : carried[static_cast<std::size_t>(hops % rails.nodes())]) {
             const Chunks chunks = block(plan, rank);
             Slice& sum = sums[static_cast<std::size_t>(rank)];
             sum = rank == plan.me() ? outputOfMyBlock(plan)(chunks)
@@ -133,8 +136,10 @@ void allGather(PlanBuilder& plan, const Scene& scene, AlongRails toHelpers) {
     }
     plan.copy(plan.output()(block(plan, plan.me())), own);
     node.waitForAll();
-    for (const Rank rank : rails.carriedBy(plan.me())) {
-        node.push(block(plan, rank), of(held, rank));
+    // In the order in which they come.
+    for (const std::vector<Rank>& ranks :
+         byHops(rails, plan.me(), [&](int home) { return rails.hops(home, scene.myNode); })) {
+        for (const Rank rank : ranks) node.push(block(plan, rank), of(held, rank));
     }
     node.meet();
 }

@@ -86,7 +86,7 @@ double boundSeconds(Collective collective, const Layout& layout, std::uint64_t b
     double seconds = 0;
     double together = 0;
     for (std::size_t node = 0; node < bound.nodes.size(); ++node) {
-        const double rate = model.wireOf(node) * cards;
+        const double rate = model.wireOf(node) * cards * model.cardsPerNode;
         seconds = std::max(seconds, static_cast<double>(bound.nodes[node].larger()) / rate);
         together += rate;
     }

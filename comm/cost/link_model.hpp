@@ -15,6 +15,11 @@ struct LinkModel {
     std::vector<double> cardBytesPerSecond;
     /// What the link of an outermost unit of nodes (Layout::byRack) carries each way; 0: anything.
     double rackBytesPerSecond = 0;
+    /// Cards of a node, `wireOf` each: its i-th rank uses card i modulo this. All cards i are on
+    /// one rail, other rails are reached over a spine.
+    int cardsPerNode = 1;
+    /// What a rail carries to and from the spine, each way; 0: anything. Instead of racks.
+    double railBytesPerSecond = 0;
     double wireLatencySeconds = 15e-6;   ///< one small message between nodes, user to user
     double messageSeconds = 4e-6;        ///< CPU of one message, send plus receive
     double meetSeconds = 1e-6;           ///< one signal-all, wait-all inside a node
@@ -24,6 +29,7 @@ struct LinkModel {
     double wireOf(std::size_t node) const {
         return node < cardBytesPerSecond.size() ? cardBytesPerSecond[node] : wireBytesPerSecond;
     }
+    bool hasRails() const { return cardsPerNode > 1; }
     bool operator==(const LinkModel&) const = default;
 };
 

@@ -49,6 +49,19 @@ std::uint64_t bytesOf(const Plan& plan, const Slice& slice, std::int64_t element
     return total * bytesOf(type);
 }
 
+double shareOfBlock(const Plan& plan, const Step& step) {
+    const bool isSend = step.verb == Verb::kSend;
+    const auto positionOf = [](const Fraction& cut) {
+        return static_cast<double>(cut.numerator) / static_cast<double>(cut.denominator);
+    };
+    double share = 0;
+    for (const Location& location : isSend ? step.sources.front() : step.target) {
+        const auto cut = static_cast<std::size_t>(cutOf(plan, location));
+        share += positionOf(plan.chunking.cuts[cut + 1]) - positionOf(plan.chunking.cuts[cut]);
+    }
+    return step.verb == Verb::kReduce ? share * static_cast<double>(step.sources.size()) : share;
+}
+
 std::vector<WireBytes> wireBytesOfRanks(std::span<const Plan> plans, const Layout& layout,
                                         const PlanCall& call) {
     std::vector<WireBytes> ranks(plans.size());

@@ -34,6 +34,10 @@ SegmentSizes segmentSizes(const PlanCall& call);
 /// Bytes of what a slice of `plan` names, in a segment whose blocks have `elements`.
 std::uint64_t bytesOf(const Plan& plan, const Slice& slice, std::int64_t elements, DataType type);
 
+/// What part of a block a step moves, or reads where it reduces: 1 is a block, 3 are three. Exact
+/// shares, where counts that do not divide leave some chunks an element more.
+double shareOfBlock(const Plan& plan, const Step& step);
+
 /// Payload between nodes by rank: counted from the sends, exactly, over all segments.
 std::vector<WireBytes> wireBytesOfRanks(std::span<const Plan> plans, const Layout& layout,
                                         const PlanCall& call);

@@ -2,21 +2,15 @@
 
 #include <algorithm>
 
-#include "comm/cost/simulation.hpp"
-
 namespace isthmus {
 namespace {
 
-// Segments until a pipeline runs evenly: its depth is at most a few times the ranks of a rail.
-constexpr int kWarmSegments = 24;
-
-Result<double> timeOf(std::span<const Plan> plans, const Layout& layout, PlanCall call,
-                      const LinkModel& model, int segments) {
+Result<double> timeOf(Simulation& simulation, PlanCall call, int segments) {
     // Keep the segment's size while there are fewer of them.
     call.blockElements = (call.blockElements + call.segments - 1) / call.segments * segments;
     call.segments = segments;
     call.window = std::min(call.window, segments);
-    return Simulation(plans, layout, call, model).run();
+    return simulation.run(call);
 }
 
 }  // namespace
@@ -26,16 +20,23 @@ Result<double> simulateSeconds(std::span<const Plan> plans, const Layout& layout
     if (static_cast<int>(plans.size()) != layout.ranks()) {
         return Status::invalidArgument("one plan per rank is needed");
     }
+    const Result<StepGraph> graph = StepGraph::of(plans);
+    if (!graph.ok()) return graph.status();
+    Simulation simulation(*graph, layout, model);
+    return simulateSeconds(simulation, call);
+}
+
+Result<double> simulateSeconds(Simulation& simulation, const PlanCall& call, int warmSegments) {
     if (call.segments < 1 || call.window < 1) {
         return Status::invalidArgument("segments and window start at 1");
     }
-    if (call.segments <= 2 * kWarmSegments) return Simulation(plans, layout, call, model).run();
-    const Result<double> half = timeOf(plans, layout, call, model, kWarmSegments);
-    const Result<double> whole = timeOf(plans, layout, call, model, 2 * kWarmSegments);
+    if (call.segments <= 2 * warmSegments) return simulation.run(call);
+    const Result<double> half = timeOf(simulation, call, warmSegments);
+    const Result<double> whole = timeOf(simulation, call, 2 * warmSegments);
     if (!half.ok()) return half;
     if (!whole.ok()) return whole;
-    const double perSegment = (*whole - *half) / kWarmSegments;
-    return *whole + perSegment * (call.segments - 2 * kWarmSegments);
+    const double perSegment = (*whole - *half) / warmSegments;
+    return *whole + perSegment * (call.segments - 2 * warmSegments);
 }
 
 }  // namespace isthmus

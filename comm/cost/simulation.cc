@@ -1,137 +1,88 @@
 #include "comm/cost/simulation.hpp"
 
 #include <algorithm>
-#include <string>
 
 namespace isthmus {
 
-Simulation::Simulation(std::span<const Plan> plans, const Layout& layout, const PlanCall& call,
-                       const LinkModel& model)
-    : plans_(plans),
-      call_(call),
-      model_(model),
-      ranks_(plans.size()),
-      egressFree_(layout.nodes.size(), 0),
-      ingressFree_(layout.nodes.size(), 0) {
-    for (std::size_t rank = 0; rank < plans.size(); ++rank) {
-        nodeOf_.push_back(layout.nodeOf(static_cast<Rank>(rank)));
+Simulation::Simulation(const StepGraph& graph, const Layout& layout, const LinkModel& model)
+    : graph_(graph), model_(model), ranks_(static_cast<std::size_t>(graph.actors())) {
+    nodeOf_.resize(static_cast<std::size_t>(layout.ranks()));
+    placeInNode_.resize(nodeOf_.size());
+    for (std::size_t node = 0; node < layout.nodes.size(); ++node) {
+        int place = 0;
+        for (const Rank rank : layout.nodes[node]) {
+            nodeOf_[static_cast<std::size_t>(rank)] = static_cast<int>(node);
+            placeInNode_[static_cast<std::size_t>(rank)] = place++;
+        }
+        ranksOnNode_.push_back(static_cast<double>(layout.nodes[node].size()));
     }
-    rackOf_.assign(layout.nodes.size(), 0);
-    if (!layout.racks.empty()) rackOf_ = layout.racks.back();
-    const auto racks =
-        static_cast<std::size_t>(*std::max_element(rackOf_.begin(), rackOf_.end()) + 1);
-    rackEgressFree_.assign(racks, 0);
-    rackIngressFree_.assign(racks, 0);
-    for (const std::vector<Rank>& node : layout.nodes) {
-        ranksOnNode_.push_back(static_cast<double>(node.size()));
+    layCards(layout);
+    layTrunks(layout);
+}
+
+void Simulation::layCards(const Layout& layout) {
+    for (std::size_t node = 0; node < layout.nodes.size(); ++node) {
+        for (int card = 0; card < model_.cardsPerNode; ++card) {
+            cardsOut_.push_back({model_.wireOf(node), 0});
+        }
     }
+    cardsIn_ = cardsOut_;
 }
 
-const Step& Simulation::stepOf(Rank rank, int step) const {
-    return plans_[static_cast<std::size_t>(rank)].steps[static_cast<std::size_t>(step)];
+// Links of racks, or those of rails, of which the ranks that stand for all have their part.
+void Simulation::layTrunks(const Layout& layout) {
+    trunkOf_.assign(nodeOf_.size(), 0);
+    const bool hasRails = model_.hasRails() && model_.railBytesPerSecond > 0;
+    const bool hasRacks =
+        !model_.hasRails() && !layout.racks.empty() && model_.rackBytesPerSecond > 0;
+    if (!hasRails && !hasRacks) return;
+    std::size_t last = 0;
+    for (std::size_t rank = 0; rank < trunkOf_.size(); ++rank) {
+        const int trunk =
+            hasRails ? placeInNode_[rank] % model_.cardsPerNode
+                     : layout.racks.back()[static_cast<std::size_t>(nodeOf_[rank])];
+        trunkOf_[rank] = static_cast<std::size_t>(trunk);
+        last = std::max(last, trunkOf_[rank]);
+    }
+    const double part = static_cast<double>(graph_.actors()) / static_cast<double>(graph_.ranks());
+    const double rate = hasRails ? model_.railBytesPerSecond * part : model_.rackBytesPerSecond;
+    trunksOut_.assign(last + 1, {rate, 0});
+    trunksIn_ = trunksOut_;
 }
 
-StepLinks& Simulation::linksOf(Rank rank, int step) {
-    return stateOf(rank).links[static_cast<std::size_t>(step)];
-}
-
-Simulation::Progress& Simulation::progressOf(Rank rank, int segment) {
-    return stateOf(rank).segments[static_cast<std::size_t>(segment)];
+std::size_t Simulation::cardOf(Rank rank) const {
+    const int place = placeInNode_[static_cast<std::size_t>(rank)] % model_.cardsPerNode;
+    return static_cast<std::size_t>(nodeOf(rank) * model_.cardsPerNode + place);
 }
 
 double Simulation::rankRate(Rank rank, double nodeRate) const {
-    const auto node = static_cast<std::size_t>(nodeOf_[static_cast<std::size_t>(rank)]);
-    return nodeRate / ranksOnNode_[node];
-}
-
-bool Simulation::sameNode(Rank one, Rank other) const {
-    return nodeOf_[static_cast<std::size_t>(one)] == nodeOf_[static_cast<std::size_t>(other)];
-}
-
-// The n-th send from a to b on a channel meets the n-th recv; the n-th signal the n-th wait.
-Status Simulation::connect() {
-    using Lane = std::tuple<Rank, Rank, int>;
-    std::map<Lane, std::vector<int>> sends;
-    std::map<Lane, std::vector<int>> recvs;
-    std::map<std::pair<Rank, Rank>, std::vector<int>> signals;
-    std::map<std::pair<Rank, Rank>, std::vector<int>> waits;
-    for (const Plan& plan : plans_) {
-        std::vector<StepLinks>& links = stateOf(plan.me).links;
-        links.resize(plan.steps.size());
-        for (std::size_t index = 0; index < plan.steps.size(); ++index) {
-            const Step& step = plan.steps[index];
-            const int number = static_cast<int>(index);
-            for (const int before : step.after) {
-                links[static_cast<std::size_t>(before)].next.push_back(number);
-            }
-            links[index].needs = static_cast<int>(step.after.size());
-            for (const Rank peer : step.peers) {
-                if (step.verb == Verb::kSend)
-                    sends[{plan.me, peer, step.channel}].push_back(number);
-                if (step.verb == Verb::kRecv)
-                    recvs[{peer, plan.me, step.channel}].push_back(number);
-                if (step.verb == Verb::kSignal) signals[{plan.me, peer}].push_back(number);
-                if (step.verb == Verb::kWait) waits[{peer, plan.me}].push_back(number);
-            }
-        }
-    }
-    for (const auto& [lane, numbers] : sends) {
-        const std::vector<int>& others = recvs[lane];
-        if (others.size() != numbers.size()) {
-            return Status::invalidArgument("rank " + std::to_string(std::get<0>(lane)) + " sends " +
-                                           std::to_string(numbers.size()) + " messages, rank " +
-                                           std::to_string(std::get<1>(lane)) + " receives " +
-                                           std::to_string(others.size()));
-        }
-        for (std::size_t nth = 0; nth < numbers.size(); ++nth) {
-            linksOf(std::get<0>(lane), numbers[nth]).partner = others[nth];
-            linksOf(std::get<1>(lane), others[nth]).partner = numbers[nth];
-        }
-    }
-    return connectOrder(signals, waits);
-}
-
-Status Simulation::connectOrder(const std::map<std::pair<Rank, Rank>, std::vector<int>>& signals,
-                                const std::map<std::pair<Rank, Rank>, std::vector<int>>& waits) {
-    for (const auto& [pair, numbers] : waits) {
-        const auto found = signals.find(pair);
-        if (found == signals.end() || found->second.size() < numbers.size()) {
-            return Status::invalidArgument("rank " + std::to_string(pair.second) +
-                                           " waits for a signal that rank " +
-                                           std::to_string(pair.first) + " never gives");
-        }
-        for (std::size_t nth = 0; nth < numbers.size(); ++nth) {
-            linksOf(pair.first, found->second[nth]).wakes.emplace_back(pair.second, numbers[nth]);
-            linksOf(pair.second, numbers[nth]).needs += 1;
-        }
-    }
-    return {};
+    return nodeRate / ranksOnNode_[static_cast<std::size_t>(nodeOf(rank))];
 }
 
 // All segments are costed at the size of the larger ones.
-void Simulation::measure() {
-    const SegmentSizes sizes = segmentSizes(call_);
+void Simulation::reset(const PlanCall& call) {
+    call_ = call;
+    const SegmentSizes sizes = segmentSizes(call);
     const std::int64_t elements = sizes.largeOnes > 0 ? sizes.large : sizes.small;
-    for (const Plan& plan : plans_) {
-        for (std::size_t index = 0; index < plan.steps.size(); ++index) {
-            const Step& step = plan.steps[index];
-            const Slice* slice = &step.target;
-            if (step.verb == Verb::kSend) slice = &step.sources.front();
-            stateOf(plan.me).links[index].bytes = bytesOf(plan, *slice, elements, call_.type);
-        }
+    blockBytes_ = static_cast<double>(elements) * static_cast<double>(isthmus::bytesOf(call.type));
+    for (std::vector<Port>* ports : {&cardsOut_, &cardsIn_, &trunksOut_, &trunksIn_}) {
+        for (Port& port : *ports) port.free = 0;
     }
+    for (RankState& rank : ranks_) {
+        rank = {};
+        rank.segments.resize(static_cast<std::size_t>(call.segments));
+    }
+    events_ = {};
+    made_ = 0;
+    end_ = 0;
+    unfinished_ = static_cast<std::int64_t>(ranks_.size()) * call.segments;
 }
 
-Result<double> Simulation::run() {
-    ISTHMUS_TRY(connect());
-    measure();
-    for (RankState& rank : ranks_) {
-        rank.segments.resize(static_cast<std::size_t>(call_.segments));
-        unfinished_ += call_.segments;
-    }
-    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+Result<double> Simulation::run(const PlanCall& call) {
+    reset(call);
+    for (Rank rank = 0; rank < graph_.actors(); ++rank) {
         const int first = std::min(call_.window, call_.segments);
-        for (int segment = 0; segment < first; ++segment) startSegment(0, static_cast<Rank>(rank));
+        for (int segment = 0; segment < first; ++segment) startSegment(0, rank);
     }
     while (!events_.empty()) {
         const Event event = events_.top();
@@ -143,24 +94,25 @@ Result<double> Simulation::run() {
 }
 
 void Simulation::push(double at, What what, Rank rank, int segment, int step) {
-    events_.push({at, made_++, what, rank, segment, step});
+    events_.push({at, made_++, rank, segment, step, what});
 }
 
 void Simulation::startSegment(double at, Rank rank) {
     RankState& state = stateOf(rank);
+    const std::vector<GraphStep>& steps = graph_.stepsOf(rank);
     const int segment = state.started++;
     Progress& progress = progressOf(rank, segment);
-    progress.left = static_cast<int>(state.links.size());
+    progress.left = static_cast<int>(steps.size());
     if (progress.left == 0) {
         --unfinished_;
         if (state.started < call_.segments) startSegment(at, rank);
         return;
     }
     // A signal may have come before this rank began: needs are then below zero already.
-    progress.needs.resize(state.links.size(), 0);
-    progress.posted.resize(state.links.size(), -1);
-    for (std::size_t step = 0; step < state.links.size(); ++step) {
-        progress.needs[step] += state.links[step].needs;
+    progress.needs.resize(steps.size(), 0);
+    progress.times.resize(steps.size(), -1);
+    for (std::size_t step = 0; step < steps.size(); ++step) {
+        progress.needs[step] += steps[step].needs;
         if (progress.needs[step] == 0)
             push(at, What::kReady, rank, segment, static_cast<int>(step));
     }
@@ -174,13 +126,19 @@ void Simulation::serve(const Event& event) {
         return onDone(event);
     case What::kPiece:
         return satisfy(event.at, event.rank, event.segment, event.step);
+    case What::kDeparture:
+        return onDeparture(event);
+    case What::kTrunk:
+        return onTrunk(event);
+    case What::kArrival:
+        return onArrival(event);
     }
 }
 
 // One more of what `step` needs is there.
 void Simulation::satisfy(double at, Rank rank, int segment, int step) {
     Progress& progress = progressOf(rank, segment);
-    if (progress.needs.empty()) progress.needs.resize(stateOf(rank).links.size(), 0);
+    if (progress.needs.empty()) progress.needs.resize(graph_.stepsOf(rank).size(), 0);
     const int needs = --progress.needs[static_cast<std::size_t>(step)];
     if (needs == 0 && segment < stateOf(rank).started) {
         push(at, What::kReady, rank, segment, step);
@@ -188,15 +146,12 @@ void Simulation::satisfy(double at, Rank rank, int segment, int step) {
 }
 
 void Simulation::onReady(const Event& event) {
-    const Step& step = stepOf(event.rank, event.step);
-    const double bytes = static_cast<double>(linksOf(event.rank, event.step).bytes);
+    const GraphStep& step = stepOf(event.rank, event.step);
     switch (step.verb) {
     case Verb::kCopy:
-        return work(event, bytes / rankRate(event.rank, model_.nodeBytesPerSecond));
-    case Verb::kReduce: {
-        const double read = bytes * static_cast<double>(step.sources.size());
-        return work(event, read / rankRate(event.rank, model_.reduceBytesPerSecond));
-    }
+        return work(event, bytesOf(step) / rankRate(event.rank, model_.nodeBytesPerSecond));
+    case Verb::kReduce:
+        return work(event, bytesOf(step) / rankRate(event.rank, model_.reduceBytesPerSecond));
     case Verb::kSend:
     case Verb::kRecv:
         return postMessage(event);
@@ -216,86 +171,98 @@ void Simulation::work(const Event& event, double seconds) {
 }
 
 void Simulation::raise(const Event& event) {
-    for (const auto& [rank, step] : linksOf(event.rank, event.step).wakes) {
-        const bool isNear = sameNode(event.rank, rank);
+    for (const Wake& wake : graph_.wakes(event.rank, event.step)) {
+        const bool isNear = sameNode(event.rank, wake.rank);
         const double delay = isNear ? model_.meetSeconds : model_.wireLatencySeconds;
-        push(event.at + delay, What::kPiece, rank, event.segment, step);
+        push(event.at + delay, What::kPiece, graph_.symmetry().standIn(wake.rank), event.segment,
+             wake.step);
     }
 }
 
 // A message moves when both sides are ready for it.
 void Simulation::postMessage(const Event& event) {
-    const bool isSend = stepOf(event.rank, event.step).verb == Verb::kSend;
-    const Rank peer = stepOf(event.rank, event.step).peers.front();
+    const GraphStep& step = stepOf(event.rank, event.step);
+    const Rank other = graph_.symmetry().standIn(step.peer);
     RankState& state = stateOf(event.rank);
     state.cpuFree = std::max(state.cpuFree, event.at) + model_.messageSeconds / 2;
-    progressOf(event.rank, event.segment).posted[static_cast<std::size_t>(event.step)] =
+    progressOf(event.rank, event.segment).times[static_cast<std::size_t>(event.step)] =
         state.cpuFree;
-    const int partner = linksOf(event.rank, event.step).partner;
-    const std::vector<double>& theirs = progressOf(peer, event.segment).posted;
-    if (partner < 0 || theirs.empty()) return;
-    const double other = theirs[static_cast<std::size_t>(partner)];
-    if (other < 0) return;
-    transfer(std::max(state.cpuFree, other), isSend ? event.rank : peer, event.segment,
-             isSend ? event.step : partner);
+    const std::vector<double>& theirs = progressOf(other, event.segment).times;
+    if (theirs.empty()) return;
+    const double ready = theirs[static_cast<std::size_t>(step.partner)];
+    if (ready < 0) return;
+    const bool isSend = step.verb == Verb::kSend;
+    push(std::max(state.cpuFree, ready), What::kDeparture, isSend ? event.rank : other,
+         event.segment, isSend ? event.step : step.partner);
 }
 
-// Through the sender's card, the links of both racks where these differ, and the receiver's card. A
-// message holds each for as long as that one needs for its bytes. A faster one takes what arrives
-// no sooner than a slower one gives it.
-Simulation::Passage Simulation::overWire(double at, int from, int to, double bytes) {
-    const auto sender = static_cast<std::size_t>(from);
-    const auto receiver = static_cast<std::size_t>(to);
-    double& egress = egressFree_[sender];
-    double& ingress = ingressFree_[receiver];
-    const bool isBetween = rackOf_[sender] != rackOf_[receiver] && model_.rackBytesPerSecond > 0;
-    if (!isBetween) {
-        const double begins = std::max(at, egress);
-        egress = begins + bytes / model_.wireOf(sender);
-        const double taken =
-            std::max(begins + model_.wireLatencySeconds, ingress) + bytes / model_.wireOf(receiver);
-        ingress = std::max(taken, egress + model_.wireLatencySeconds);
-        return {egress, ingress};
-    }
-    const double between = bytes / model_.rackBytesPerSecond;
-    double& out = rackEgressFree_[static_cast<std::size_t>(rackOf_[sender])];
-    double& in = rackIngressFree_[static_cast<std::size_t>(rackOf_[receiver])];
-    const double begins = std::max({at, egress, out});
-    const double arrives = std::max({begins + model_.wireLatencySeconds, ingress, in});
-    egress = begins + bytes / model_.wireOf(sender);
-    out = begins + between;
-    ingress = arrives + bytes / model_.wireOf(receiver);
-    in = arrives + between;
-    const double sent = std::max(egress, out);
-    return {sent, std::max({ingress, in, sent + model_.wireLatencySeconds})};
+// Bytes of many messages mix in a trunk: none waits for it to begin, all end no sooner than the
+// bytes before them are through.
+double Simulation::throughTrunk(Port& trunk, double at, double bytes) {
+    trunk.free = std::max(at, trunk.free) + bytes / trunk.bytesPerSecond;
+    return trunk.free;
 }
 
-void Simulation::transfer(double at, Rank from, int segment, int step) {
-    const Rank to = stepOf(from, step).peers.front();
-    const int partner = linksOf(from, step).partner;
-    const double bytes = static_cast<double>(linksOf(from, step).bytes);
-    double sent = 0;
-    double arrived = 0;
-    if (sameNode(from, to)) {
-        sent = at + model_.meetSeconds + bytes / rankRate(to, model_.nodeBytesPerSecond);
-        arrived = sent;
-    } else {
-        const Passage passage = overWire(at, nodeOf_[static_cast<std::size_t>(from)],
-                                         nodeOf_[static_cast<std::size_t>(to)], bytes);
-        sent = passage.sent;
-        arrived = passage.arrived;
+// Out through the sender's card and, where the two are on different racks or rails, its trunk.
+void Simulation::onDeparture(const Event& event) {
+    const GraphStep& message = stepOf(event.rank, event.step);
+    const Rank to = graph_.symmetry().standIn(message.peer);
+    const double bytes = bytesOf(message);
+    if (sameNode(event.rank, message.peer)) {
+        const double end =
+            event.at + model_.meetSeconds + bytes / rankRate(to, model_.nodeBytesPerSecond);
+        push(end, What::kDone, event.rank, event.segment, event.step);
+        push(end, What::kDone, to, event.segment, message.partner);
+        return;
     }
-    push(sent, What::kDone, from, segment, step);
-    push(arrived, What::kDone, to, segment, partner);
+    Port& card = cardsOut_[cardOf(event.rank)];
+    const double begins = std::max(event.at, card.free);
+    card.free = begins + bytes / card.bytesPerSecond;
+    if (isOverTrunks(event.rank, message.peer))
+        push(begins, What::kTrunk, event.rank, event.segment, event.step);
+    else
+        leave(event, begins, card.free);
+}
+
+void Simulation::onTrunk(const Event& event) {
+    const double bytes = bytesOf(stepOf(event.rank, event.step));
+    const double sent = event.at + bytes / cardsOut_[cardOf(event.rank)].bytesPerSecond;
+    const double through = throughTrunk(trunksOut_[trunkOf(event.rank)], event.at, bytes);
+    leave(event, event.at, std::max(sent, through));
+}
+
+void Simulation::leave(const Event& event, double begins, double sent) {
+    const GraphStep& message = stepOf(event.rank, event.step);
+    const Rank to = graph_.symmetry().standIn(message.peer);
+    push(sent, What::kDone, event.rank, event.segment, event.step);
+    progressOf(to, event.segment).times[static_cast<std::size_t>(message.partner)] =
+        sent + model_.wireLatencySeconds;
+    push(begins + model_.wireLatencySeconds, What::kArrival, to, event.segment, message.partner);
+}
+
+// In through the receiver's trunk and card, in the order of arrival; no sooner than it comes.
+void Simulation::onArrival(const Event& event) {
+    const GraphStep& message = stepOf(event.rank, event.step);
+    const double bytes = bytesOf(message);
+    const double last =
+        progressOf(event.rank, event.segment).times[static_cast<std::size_t>(event.step)];
+    Port& card = cardsIn_[cardOf(event.rank)];
+    card.free = std::max(std::max(event.at, card.free) + bytes / card.bytesPerSecond, last);
+    double arrived = card.free;
+    if (isOverTrunks(event.rank, message.peer))
+        arrived =
+            std::max(arrived, throughTrunk(trunksIn_[trunkOf(event.rank)], event.at, bytes));
+    push(arrived, What::kDone, event.rank, event.segment, event.step);
 }
 
 void Simulation::onDone(const Event& event) {
     RankState& state = stateOf(event.rank);
-    for (const int next : linksOf(event.rank, event.step).next) {
+    for (const int next : graph_.after(event.rank, event.step)) {
         satisfy(event.at, event.rank, event.segment, next);
     }
     Progress& progress = progressOf(event.rank, event.segment);
     if (--progress.left > 0) return;
+    progress = {};
     end_ = std::max(end_, event.at);
     --unfinished_;
     if (state.started < call_.segments) startSegment(event.at, event.rank);

@@ -79,15 +79,15 @@ TEST(BlockWays, LeadOverOneGateOfEachUnit) {
     const Layout layout = inRacks({2, 3}, 1);
     const BlockWays ways(layout);
     EXPECT_EQ(ways.levels(), 2);
-    EXPECT_EQ(ways.towardsHome(1, 0).node, 0);
-    EXPECT_EQ(ways.towardsHome(1, 0).level, 0);
+    EXPECT_EQ(ways.towardsHome(1, 0, layout.nodeOf(0)).node, 0);
+    EXPECT_EQ(ways.towardsHome(1, 0, layout.nodeOf(0)).level, 0);
     // Blocks 0 and 1 are dealt to nodes 2 and 3 of the second rack.
-    EXPECT_EQ(ways.towardsHome(2, 0).node, 0);
-    EXPECT_EQ(ways.towardsHome(2, 0).level, 1);
-    EXPECT_EQ(ways.towardsHome(4, 0).node, 2);
-    EXPECT_EQ(ways.towardsHome(4, 0).level, 0);
-    EXPECT_EQ(ways.towardsHome(4, 1).node, 3);
-    EXPECT_EQ(ways.towardsHome(3, 1).node, 1);
+    EXPECT_EQ(ways.towardsHome(2, 0, layout.nodeOf(0)).node, 0);
+    EXPECT_EQ(ways.towardsHome(2, 0, layout.nodeOf(0)).level, 1);
+    EXPECT_EQ(ways.towardsHome(4, 0, layout.nodeOf(0)).node, 2);
+    EXPECT_EQ(ways.towardsHome(4, 0, layout.nodeOf(0)).level, 0);
+    EXPECT_EQ(ways.towardsHome(4, 1, layout.nodeOf(1)).node, 3);
+    EXPECT_EQ(ways.towardsHome(3, 1, layout.nodeOf(1)).node, 1);
 }
 
 // 2 S (R - 1) / R over the link of each of R racks, whatever nodes and ranks are in them.
