@@ -83,7 +83,8 @@ std::string heading(const Question& question) {
     const Topology any = topologyOf("fat_tree", 64, 8, question.machines);
     const LinkModel& model = any.model;
     return fmt::format(
-        "# cards of {} Gbit/s ({:.3f} GB/s of payload), {:.0f} us from node to node, {:.0f} us of a "
+        "# cards of {} Gbit/s ({:.3f} GB/s of payload), {:.0f} us from node to node, {:.0f} us of "
+        "a "
         "processor a message,\n# {:.0f} GB/s of memory a node; racks of {} nodes of 8 or {} of 1; "
         "narrow: links {} times as narrow as their cards together\n",
         question.machines.gigabits, model.wireBytesPerSecond / 1e9, model.wireLatencySeconds * 1e6,
@@ -111,7 +112,8 @@ std::string table(const std::vector<Row>& rows) {
             best = chosen;
         const bool isLonger = last != nullptr && last->topology == chosen->topology &&
                               last->ranksOfNode == chosen->ranksOfNode &&
-                              last->collective == chosen->collective && last->bytes == chosen->bytes;
+                              last->collective == chosen->collective &&
+                              last->bytes == chosen->bytes;
         text += lineOf(*chosen, best, isLonger ? last->seconds : 0);
         last = chosen;
     }
@@ -140,15 +142,17 @@ std::string summary(const std::vector<Row>& rows, double tolerance) {
         text += fmt::format("# left out ({} rows): {}\n", times, what);
     for (const Row& row : departures(rows, tolerance)) {
         text += fmt::format(
-            "# DEPARTS by {:+.1f} %: {} {} {} of {} ranks, nodes of {}, {}: {} in one pass, form {} to "
+            "# DEPARTS by {:+.1f} %: {} {} {} of {} ranks, nodes of {}, {}: {} in one pass, form "
+            "{} to "
             "{}, inside nodes {}\n",
             row.departure * 100, nameOf(row.collective), sizeText(row.bytes), row.algorithm,
             row.ranks, row.ranksOfNode, row.topology, timeText(row.onePassSeconds),
             timeText(row.form->least), timeText(row.form->most), timeText(row.insideSeconds));
     }
-    return text + fmt::format("# {} calls in one pass beside their closed forms, {} depart by more "
-                              "than {:.0f} %\n",
-                              compared, departures(rows, tolerance).size(), tolerance * 100);
+    return text + fmt::format(
+                      "# {} calls in one pass beside their closed forms, {} depart by more "
+                      "than {:.0f} %\n",
+                      compared, departures(rows, tolerance).size(), tolerance * 100);
 }
 
 std::string json(const Question& question, const std::vector<Row>& rows, double tolerance) {

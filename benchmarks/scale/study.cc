@@ -9,6 +9,8 @@
 namespace isthmus::scale {
 namespace {
 
+constexpr std::string_view kOtherSizes = "serves other sizes";
+
 // Steps of a rank for each message of its closed form: sends, receives, a sum or a copy.
 constexpr double kStepsOfMessage = 3;
 // Plans with more steps than this take gigabytes while their edges are found.
@@ -38,6 +40,8 @@ public:
 
 private:
     PlanRequest request() const;
+    std::string choiceFor(const Topology& topology, std::uint64_t bytes) const;
+    bool isEverChosen() const;
     std::string objection() const;
     Status build();
     Result<Row> rowOf(const Topology& topology, std::uint64_t bytes);
@@ -64,6 +68,21 @@ PlanRequest Part::request() const {
     return request;
 }
 
+std::string Part::choiceFor(const Topology& topology, std::uint64_t bytes) const {
+    const Result<Selection> chosen =
+        select({collective_, DataType::kFloat32, bytes}, topology.known, SelectorOptions{});
+    return chosen.ok() ? chosen->algorithm : "";
+}
+
+bool Part::isEverChosen() const {
+    for (const Topology& topology : topologies_) {
+        for (const std::uint64_t bytes : question_.sizes) {
+            if (choiceFor(topology, bytes) == algorithm_.name) return true;
+        }
+    }
+    return false;
+}
+
 // What is too much to be made, before it is.
 std::string Part::objection() const {
     const auto form =
@@ -72,10 +91,11 @@ std::string Part::objection() const {
     if (!form && !hasRoot(collective_) && algorithm_.name.find("tree") == std::string_view::npos)
         messages = 2.0 * ranks_;
     const double steps = kStepsOfMessage * messages;
-    if (steps > kMostStepsOfRank) return "a plan of some " + std::to_string(steps / 1e3) + "k steps";
-    const int actors = hasRoot(collective_) ? ranks_
-                                            : std::min(ranks_, ranksOfRack(ranksOfNode_,
-                                                                           question_.machines));
+    if (steps > kMostStepsOfRank)
+        return "a plan of some " + std::to_string(steps / 1e3) + "k steps";
+    const int actors = hasRoot(collective_)
+                           ? ranks_
+                           : std::min(ranks_, ranksOfRack(ranksOfNode_, question_.machines));
     if (steps * actors > static_cast<double>(question_.mostSteps))
         return "some " + std::to_string(steps * actors / 1e6) + " million steps";
     return "";
@@ -165,12 +185,13 @@ Result<Row> Part::rowOf(const Topology& topology, std::uint64_t bytes) {
     Row row{topology.name, ranksOfNode_, ranks_, collective_, bytes, std::string(algorithm_.name)};
     SelectorOptions options;
     const CallShape shape{collective_, DataType::kFloat32, bytes};
-    const Result<Selection> chosen = select(shape, topology.known, options);
-    if (!chosen.ok()) return chosen.status();
-    row.isChosen = chosen->algorithm == row.algorithm;
+    row.isChosen = choiceFor(topology, bytes) == row.algorithm;
     options.algorithm = row.algorithm;
     const Result<Selection> selection = select(shape, topology.known, options);
-    if (!selection.ok()) return selection.status();
+    if (!selection.ok()) {
+        row.leftOut = kOtherSizes;
+        return row;
+    }
     row.segments = selection->segments;
     row.form = formOf(collective_, row.algorithm, topology, bytes);
     row.boundBytesPerCard =
@@ -178,7 +199,7 @@ Result<Row> Part::rowOf(const Topology& topology, std::uint64_t bytes) {
         topology.model.cardsPerNode;
     row.boundSeconds = boundSeconds(collective_, topology.layout, bytes, 0, topology.model);
     row.leftOut = leftOut_;
-    if (!row.leftOut.empty() || (question_.isChosenOnly && !row.isChosen)) return row;
+    if (!row.leftOut.empty()) return row;
     row.bytesPerCard = bytesPerCard(topology, bytes);
     PlanCall call = PlanCall::of(collective_, DataType::kFloat32, bytes, ranks_);
     call.segments = selection->segments;
@@ -190,16 +211,18 @@ Result<Row> Part::rowOf(const Topology& topology, std::uint64_t bytes) {
 
 Status Part::run(const std::function<void(const Row&)>& found,
                  const std::function<bool()>& isEnough) {
+    if (question_.isChosenOnly && !isEverChosen()) return {};
     leftOut_ = objection();
     if (leftOut_.empty()) ISTHMUS_TRY(build());
     for (const Topology& topology : topologies_) {
         if (!algorithm_.fits(topology.known)) continue;
         for (const std::uint64_t bytes : question_.sizes) {
             if (isEnough()) return {};
+            if (question_.isChosenOnly && choiceFor(topology, bytes) != algorithm_.name) continue;
             if (blockOf(bytes) < 4) continue;  // blocks of less than an element
             const Result<Row> row = rowOf(topology, bytes);
             if (!row.ok()) return row.status().within(std::string(algorithm_.name));
-            found(*row);
+            if (row->leftOut != kOtherSizes) found(*row);
         }
     }
     return {};
@@ -222,8 +245,7 @@ Status studyLayout(const Question& question, int ranks, int ranksOfNode,
             if (!algorithm.fits(topologies.front().layout) || algorithm.isInRankOrder) continue;
             say(std::to_string(ranks) + " ranks, nodes of " + std::to_string(ranksOfNode) + ": " +
                 std::string(nameOf(collective)) + " " + std::string(algorithm.name));
-            ISTHMUS_TRY(
-                Part(question, topologies, collective, algorithm).run(found, isEnough));
+            ISTHMUS_TRY(Part(question, topologies, collective, algorithm).run(found, isEnough));
         }
     }
     return {};

@@ -23,10 +23,10 @@ struct Row {
     std::string algorithm;
     bool isChosen = false;  ///< by the selector
     int segments = 1;
-    std::string leftOut;            ///< why there are no seconds; empty: there are
-    double seconds = 0;             ///< as the library would run it
-    double bytesPerCard = 0;        ///< of the busiest, each way
-    double boundBytesPerCard = 0;   ///< no algorithm's busiest card carries less
+    std::string leftOut;           ///< why there are no seconds; empty: there are
+    double seconds = 0;            ///< as the library would run it
+    double bytesPerCard = 0;       ///< of the busiest, each way
+    double boundBytesPerCard = 0;  ///< no algorithm's busiest card carries less
     double boundSeconds = 0;
     std::optional<FormSeconds> form;  ///< of one pass
     double onePassSeconds = 0;

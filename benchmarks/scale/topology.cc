@@ -24,8 +24,7 @@ int ranksOfRack(int ranksOfNode, const Machines& machines) {
     return ranksOfNode > 1 ? ranksOfNode * machines.rackNodes : machines.rackRanks;
 }
 
-Topology topologyOf(const std::string& name, int ranks, int ranksOfNode,
-                    const Machines& machines) {
+Topology topologyOf(const std::string& name, int ranks, int ranksOfNode, const Machines& machines) {
     Topology topology;
     topology.name = name;
     std::vector<int> nodeOf;

@@ -19,8 +19,8 @@ struct Machines {
 /// A job on a network.
 struct Topology {
     std::string name;
-    Layout layout;       ///< with racks, which the simulator goes by
-    Layout known;        ///< what the selector knows: racks whose links are slower than cards only
+    Layout layout;  ///< with racks, which the simulator goes by
+    Layout known;   ///< what the selector knows: racks whose links are slower than cards only
     LinkModel model;
     bool isFree = true;  ///< only cards hold anybody up: closed forms apply
 };

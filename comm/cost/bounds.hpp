@@ -37,8 +37,9 @@ WireBound wireBound(Collective collective, const Layout& layout, std::uint64_t b
                     Rank root = 0);
 
 /// Least seconds for the same: what each node must move over its own card, or over `cards` of even
-/// speed for each that the model knows; for an all-reduce also what all must move over all cards together, since it may
-/// be shared out unevenly. Where the model knows the links of racks, what the busiest carries.
+/// speed for each that the model knows; for an all-reduce also what all must move over all cards
+/// together, since it may be shared out unevenly. Where the model knows the links of racks, what
+/// the busiest carries.
 double boundSeconds(Collective collective, const Layout& layout, std::uint64_t bytes, Rank root,
                     const LinkModel& model, int cards = 1);
 

@@ -16,8 +16,8 @@ namespace isthmus {
 /// The plans' own edges, messages, signals, segments and window decide what may overlap. Copies
 /// and reductions of a rank go one after another at its share of the node's rate; messages between
 /// nodes queue at the sender's card, then in the order of arrival at the receiver's, at the model's
-/// goodput; messages inside a node cost a meeting and a copy. A long call is simulated for some dozens of segments
-/// and continued at the pace of the later ones.
+/// goodput; messages inside a node cost a meeting and a copy. A long call is simulated for some
+/// dozens of segments and continued at the pace of the later ones.
 ///
 /// `plans`: one per rank of `layout`, of one request.
 /// Errors: kInvalidArgument (the plans do not fit together: somebody would wait for ever).

@@ -38,9 +38,8 @@ void Simulation::layTrunks(const Layout& layout) {
     if (!hasRails && !hasRacks) return;
     std::size_t last = 0;
     for (std::size_t rank = 0; rank < trunkOf_.size(); ++rank) {
-        const int trunk =
-            hasRails ? placeInNode_[rank] % model_.cardsPerNode
-                     : layout.racks.back()[static_cast<std::size_t>(nodeOf_[rank])];
+        const int trunk = hasRails ? placeInNode_[rank] % model_.cardsPerNode
+                                   : layout.racks.back()[static_cast<std::size_t>(nodeOf_[rank])];
         trunkOf_[rank] = static_cast<std::size_t>(trunk);
         last = std::max(last, trunkOf_[rank]);
     }
@@ -250,8 +249,7 @@ void Simulation::onArrival(const Event& event) {
     card.free = std::max(std::max(event.at, card.free) + bytes / card.bytesPerSecond, last);
     double arrived = card.free;
     if (isOverTrunks(event.rank, message.peer))
-        arrived =
-            std::max(arrived, throughTrunk(trunksIn_[trunkOf(event.rank)], event.at, bytes));
+        arrived = std::max(arrived, throughTrunk(trunksIn_[trunkOf(event.rank)], event.at, bytes));
     push(arrived, What::kDone, event.rank, event.segment, event.step);
 }
 

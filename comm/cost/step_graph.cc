@@ -20,8 +20,7 @@ const auto kInOrder = [](const auto& one, const auto& other) {
 StepGraph::StepGraph(int ranks, Symmetry symmetry)
     : ranks_(ranks),
       symmetry_(std::move(symmetry)),
-      ranksSteps_(
-          static_cast<std::size_t>(symmetry_.isFolded() ? symmetry_.unitRanks : ranks)) {}
+      ranksSteps_(static_cast<std::size_t>(symmetry_.isFolded() ? symmetry_.unitRanks : ranks)) {}
 
 Result<StepGraph> StepGraph::of(std::span<const Plan> plans) {
     StepGraph graph(static_cast<int>(plans.size()), {});
@@ -123,13 +122,13 @@ Status StepGraph::connectMessages() {
         std::mismatch(sends_.begin(), sends_.end(), recvs_.begin(), recvs_.end(),
                       [](const End& one, const End& other) { return kLane(one) == kLane(other); });
     if (send != sends_.end() || recv != recvs_.end()) {
-        const bool isUnreceived = send != sends_.end() && (recv == recvs_.end() ||
-                                                           kLane(*send) < kLane(*recv));
+        const bool isUnreceived =
+            send != sends_.end() && (recv == recvs_.end() || kLane(*send) < kLane(*recv));
         const End& alone = isUnreceived ? *send : *recv;
-        return Status::invalidArgument("a message from rank " + std::to_string(alone.from) +
-                                       " to rank " + std::to_string(alone.to) + " is " +
-                                       (isUnreceived ? "sent and never received"
-                                                     : "received and never sent"));
+        return Status::invalidArgument(
+            "a message from rank " + std::to_string(alone.from) + " to rank " +
+            std::to_string(alone.to) + " is " +
+            (isUnreceived ? "sent and never received" : "received and never sent"));
     }
     for (std::size_t nth = 0; nth < sends_.size(); ++nth) {
         step(sends_[nth]).partner = recvs_[nth].step;

@@ -13,10 +13,10 @@ namespace isthmus {
 
 /// One step as the simulator sees it: what it costs and whom it meets, no memory.
 struct GraphStep {
-    double share = 0;   ///< of a block: moved; by a reduction: read
-    int needs = 0;      ///< own steps before it, plus signals of others
-    Rank peer = -1;     ///< send, recv: as the plan names it
-    int partner = -1;   ///< send: the peer's recv; recv: the peer's send
+    double share = 0;  ///< of a block: moved; by a reduction: read
+    int needs = 0;     ///< own steps before it, plus signals of others
+    Rank peer = -1;    ///< send, recv: as the plan names it
+    int partner = -1;  ///< send: the peer's recv; recv: the peer's send
     Verb verb = Verb::kCopy;
 };
 

@@ -41,11 +41,9 @@ std::vector<std::vector<int>> candidates(const Layout& layout, int unitRanks) {
     const int units = layout.ranks() / unitRanks;
     const int nodes = static_cast<int>(layout.nodes.size());
     const int unitNodes = unitRanks / static_cast<int>(layout.nodes.front().size());
-    std::vector<std::vector<int>> all = {{units},
-                                         digitsAbove(radicesOf(nodes), std::max(unitNodes, 1)),
-                                         radicesOf(units)};
-    if ((units & (units - 1)) == 0)
-        all.emplace_back(static_cast<std::size_t>(std::log2(units)), 2);
+    std::vector<std::vector<int>> all = {
+        {units}, digitsAbove(radicesOf(nodes), std::max(unitNodes, 1)), radicesOf(units)};
+    if ((units & (units - 1)) == 0) all.emplace_back(static_cast<std::size_t>(std::log2(units)), 2);
     return all;
 }
 

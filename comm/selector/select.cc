@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "comm/engine/call.hpp"
+#include "comm/selector/many_nodes.hpp"
 
 namespace isthmus {
 namespace {
@@ -17,6 +18,10 @@ constexpr std::string_view kLeaders = "two_level_leaders";
 // instead of 2(N - 1), and few enough senders not to flood one receiver's queue (collectives.md
 // 2.2: one-shot wins for N <= 4 to 8).
 constexpr std::size_t kExchangeNodes = 4;
+
+// Between racks 2 (R - 1) hops cost more than as many messages at once up to here: 16 racks of four
+// nodes of eight 12.9 ms instead of 19.0 for 64 MiB (benchmarks/scale).
+constexpr std::size_t kExchangeRacks = 16;
 
 // A message below this costs more in latency and system calls than in wire time at 10 Gbit/s
 // (15 us there are 18 KB; twice that, because a ring waits for both ends).
@@ -187,9 +192,26 @@ const Algorithm* chooseSumming(const CallShape& call, const Layout& layout) {
 // whose links are not): each link carries the least. Small ones have no use for two more rounds.
 const Algorithm* chooseOverRacks(const CallShape& call, const Layout& layout) {
     if (layout.racks.empty() || call.bytes <= kFewRoundsBytes) return nullptr;
-    const bool areFew = layout.byRack().nodes.size() <= kExchangeNodes;
+    const bool areFew = layout.byRack().nodes.size() <= kExchangeRacks;
     const bool isRing = call.collective == Collective::kAllReduce && !areFew;
     return fitting(call.collective, isRing ? "three_level_ring" : "three_level_exchange", layout);
+}
+
+// Between nodes even a call of one segment's size gains from being cut: its part inside the node
+// then runs beside the wire, and a chain of nodes fills. Four passes hide three quarters of that;
+// pieces below 256 KiB would cost more in messages than they hide.
+std::uint64_t segmentBytesFor(const CallShape& call, const Layout& layout,
+                              const SelectorOptions& options) {
+    constexpr std::uint64_t kLeast = 256 << 10;
+    const auto most = static_cast<std::uint64_t>(std::max<std::int64_t>(options.segmentBytes, 1));
+    // Inside one node nothing waits for a wire. Small segments keep the scratch of a window in a
+    // core's L2 cache; large ones let a rank run ahead of others that are not on a processor now:
+    // 64 MB on an idle machine took the same time from 256 to 768 KiB, and beside two busy loops
+    // on two cores a third more in segments of 256 KiB than of 512 KiB.
+    constexpr std::uint64_t kMostInNode = 512 << 10;
+    if (layout.nodes.size() < 2)
+        return std::min(most, std::clamp(call.bytes / 8, kLeast, kMostInNode));
+    return std::max(std::min(most, std::max(kLeast, call.bytes / 4)), leastPassBytes(call, layout));
 }
 
 // One rank of each node speaks for it.
@@ -202,10 +224,20 @@ const Algorithm* chooseLeaders(const CallShape& call, const Layout& layout) {
     return isSmall && ranks > 1 ? fitting(call.collective, kLeaders, layout) : nullptr;
 }
 
-const Algorithm* chooseOverNodes(const CallShape& call, const Layout& layout) {
+const Algorithm* chooseForMany(const CallShape& call, const Layout& layout,
+                               const SelectorOptions& options) {
+    const bool isQuick = std::has_single_bit(layout.nodes.size()) && call.bytes <= kFewRoundsBytes;
+    if (isQuick && call.collective == Collective::kAllReduce) return nullptr;
+    return fitting(call.collective,
+                   algorithmForMany(call, layout, segmentBytesFor(call, layout, options)), layout);
+}
+
+const Algorithm* chooseOverNodes(const CallShape& call, const Layout& layout,
+                                 const SelectorOptions& options) {
     if (call.isInRankOrder) return fitting(call.collective, "two_level_ordered", layout);
     if (const Algorithm* entry = chooseLeaders(call, layout)) return entry;
     if (const Algorithm* entry = chooseOverRacks(call, layout)) return entry;
+    if (const Algorithm* entry = chooseForMany(call, layout, options)) return entry;
     for (const std::string_view name : betweenNodes(call, layout)) {
         const std::string composed = "two_level_" + std::string(name);
         if (const Algorithm* entry = fitting(call.collective, composed, layout)) return entry;
@@ -285,29 +317,12 @@ Result<const Algorithm*> chooseEntry(const CallShape& call, const Layout& layout
     if (const Algorithm* const set = entrySet(call, layout, options)) return set;
     if (isUnequalExchange(call)) return findAlgorithm(call.collective, "pairwise");
     if (isForSumming(call, layout)) return chooseSumming(call, layout);
-    const Algorithm* const entry = layout.nodes.size() > 1 ? chooseOverNodes(call, layout)
+    const Algorithm* const entry = layout.nodes.size() > 1 ? chooseOverNodes(call, layout, options)
                                                            : chooseInNode(call, layout, options);
     if (entry == nullptr) {
         return Status::internal("no algorithm for " + std::string(nameOf(call.collective)));
     }
     return entry;
-}
-
-// Between nodes even a call of one segment's size gains from being cut: its part inside the node
-// then runs beside the wire, and a chain of nodes fills. Four passes hide three quarters of that;
-// pieces below 256 KiB would cost more in messages than they hide.
-std::uint64_t segmentBytesFor(const CallShape& call, const Layout& layout,
-                              const SelectorOptions& options) {
-    constexpr std::uint64_t kLeast = 256 << 10;
-    const auto most = static_cast<std::uint64_t>(std::max<std::int64_t>(options.segmentBytes, 1));
-    // Inside one node nothing waits for a wire. Small segments keep the scratch of a window in a
-    // core's L2 cache; large ones let a rank run ahead of others that are not on a processor now:
-    // 64 MB on an idle machine took the same time from 256 to 768 KiB, and beside two busy loops
-    // on two cores a third more in segments of 256 KiB than of 512 KiB.
-    constexpr std::uint64_t kMostInNode = 512 << 10;
-    if (layout.nodes.size() < 2)
-        return std::min(most, std::clamp(call.bytes / 8, kLeast, kMostInNode));
-    return std::min(most, std::max(kLeast, call.bytes / 4));
 }
 
 int segmentsOf(const CallShape& call, const Layout& layout, const SelectorOptions& options) {
@@ -362,6 +377,12 @@ std::string reasonOf(const Selection& selection, const CallShape& call, const La
     if (selection.algorithm.find("ring") != std::string::npos) {
         return exchangeKeepsBound(layout) ? "large messages over many nodes: neighbours only"
                                           : "unequal nodes: an exchange would overload a big one";
+    }
+    if (selection.algorithm.find("butterfly") != std::string::npos) {
+        return "many nodes: few rounds and messages at the least bytes";
+    }
+    if (selection.algorithm.find("double_tree") != std::string::npos) {
+        return "many nodes and few passes: a chain of nodes would not fill";
     }
     if (selection.algorithm.find("doubling") != std::string::npos) {
         return layout.nodes.size() == 2 ? "two nodes and a small shard: one round, same bytes"

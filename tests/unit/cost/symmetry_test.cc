@@ -146,15 +146,13 @@ TEST(Symmetry, ChangesNoTime) {
 TEST(Symmetry, IsNotClaimedOfTreesAndUnequalNodes) {
     const Layout layout = regular(32, 2, 4);
     for (const auto& [collective, algorithm] :
-         {std::pair(Collective::kBroadcast, "chain"),
-          {Collective::kAllReduce, "double_tree"}}) {
+         {std::pair(Collective::kBroadcast, "chain"), {Collective::kAllReduce, "double_tree"}}) {
         const Result<Symmetry> symmetry = symmetryOf(layout, requestOf(collective, algorithm), 8);
         ASSERT_TRUE(symmetry.ok());
         EXPECT_FALSE(symmetry->isFolded()) << algorithm;
     }
     const Layout unequal = Layout::of({0, 0, 1, 2});
-    const Result<Symmetry> none =
-        symmetryOf(unequal, requestOf(Collective::kAllReduce, "ring"), 2);
+    const Result<Symmetry> none = symmetryOf(unequal, requestOf(Collective::kAllReduce, "ring"), 2);
     ASSERT_TRUE(none.ok());
     EXPECT_FALSE(none->isFolded());
 }

@@ -77,6 +77,34 @@ TEST(Select, OverNodesComposesLevels) {
     }
 }
 
+TEST(Select, GoesByDigitsOverManyNodes) {
+    const auto over = [](Collective collective, std::uint64_t bytes, int nodes) {
+        return chosen(collective, bytes, equalNodes(nodes, 2)).algorithm;
+    };
+    EXPECT_EQ(over(Collective::kAllReduce, 64 * kMegabyte, 16), "two_level_butterfly");
+    EXPECT_EQ(over(Collective::kAllReduce, 65536, 12), "two_level_butterfly");
+    EXPECT_EQ(over(Collective::kAllReduce, 64 * kMegabyte, 11), "two_level_ring");  // one digit
+    EXPECT_EQ(over(Collective::kAllGather, kMegabyte, 16), "butterfly");
+    EXPECT_EQ(over(Collective::kReduceScatter, kMegabyte, 16), "butterfly");
+    EXPECT_EQ(over(Collective::kBroadcast, 2 * kMegabyte, 16), "two_level_double_tree");
+    EXPECT_EQ(over(Collective::kBroadcast, 64 * kMegabyte, 16), "two_level_chain");
+    CallShape call;
+    call.collective = Collective::kAllGather;
+    call.bytes = kMegabyte;
+    call.hasCounts = true;
+    EXPECT_THAT(select(call, equalNodes(16, 2), {})->algorithm, testing::StartsWith("two_level_"));
+}
+
+// 256 ranks: 8 MiB are messages of 32 KiB.
+TEST(Select, CutsAnAllToAllIntoMessagesThatAreWorthIt) {
+    const auto passes = [](std::uint64_t bytes, int nodes) {
+        return chosen(Collective::kAllToAll, bytes, equalNodes(nodes, 2)).segments;
+    };
+    EXPECT_EQ(passes(64 * kMegabyte, 128), 8);
+    EXPECT_EQ(passes(kMegabyte, 128), 1);
+    EXPECT_EQ(passes(64 * kMegabyte, 4), 64);
+}
+
 TEST(Select, LetsOneRankOfANodeSpeakForItInSmallCalls) {
     const auto limitOf = [](Collective collective, const Layout& layout) {
         std::uint64_t limit = 0;
@@ -265,8 +293,9 @@ TEST(Select, CrossesRacksAsLittleAsItMust) {
     EXPECT_EQ(chosen(Collective::kBroadcast, 64 * kMegabyte, layout).algorithm, "two_level_chain");
     EXPECT_EQ(chosen(Collective::kAllToAll, 64 * kMegabyte, layout).algorithm,
               "two_level_pairwise");
-    Layout many = equalNodes(10, 1);
-    many.racks = {{0, 0, 1, 1, 2, 2, 3, 3, 4, 4}};
+    Layout many = equalNodes(34, 1);
+    many.racks.emplace_back();
+    for (int node = 0; node < 34; ++node) many.racks.front().push_back(node / 2);
     EXPECT_EQ(chosen(Collective::kAllReduce, 64 * kMegabyte, many).algorithm, "three_level_ring");
     CallShape call;
     call.collective = Collective::kAllReduce;
