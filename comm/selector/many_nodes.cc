@@ -1,6 +1,7 @@
 #include "comm/selector/many_nodes.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "comm/algorithm/butterfly.hpp"
 
@@ -16,6 +17,11 @@ constexpr int kLargestDigit = 8;  // one of many values is an exchange again
 
 // Below this a message costs more in latency and system calls than in wire time (select.cc).
 constexpr std::uint64_t kSmallMessageBytes = 32 << 10;
+
+// Below this doubling has the fewest rounds and messages (select.cc).
+bool isForDoubling(const CallShape& call, const Layout& layout) {
+    return std::has_single_bit(layout.nodes.size()) && call.bytes <= 16 << 10;
+}
 
 bool areMany(const Layout& layout) {
     const std::size_t first = layout.nodes.front().size();
@@ -33,7 +39,7 @@ std::string_view algorithmForMany(const CallShape& call, const Layout& layout,
     if (!areMany(layout) || !layout.shares.empty()) return "";
     switch (call.collective) {
     case Collective::kAllReduce:
-        return "two_level_butterfly";
+        return isForDoubling(call, layout) ? "" : "two_level_butterfly";
     case Collective::kAllGather:
     case Collective::kReduceScatter:
         return call.hasCounts ? "" : "butterfly";

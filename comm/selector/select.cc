@@ -224,20 +224,13 @@ const Algorithm* chooseLeaders(const CallShape& call, const Layout& layout) {
     return isSmall && ranks > 1 ? fitting(call.collective, kLeaders, layout) : nullptr;
 }
 
-const Algorithm* chooseForMany(const CallShape& call, const Layout& layout,
-                               const SelectorOptions& options) {
-    const bool isQuick = std::has_single_bit(layout.nodes.size()) && call.bytes <= kFewRoundsBytes;
-    if (isQuick && call.collective == Collective::kAllReduce) return nullptr;
-    return fitting(call.collective,
-                   algorithmForMany(call, layout, segmentBytesFor(call, layout, options)), layout);
-}
-
 const Algorithm* chooseOverNodes(const CallShape& call, const Layout& layout,
                                  const SelectorOptions& options) {
     if (call.isInRankOrder) return fitting(call.collective, "two_level_ordered", layout);
     if (const Algorithm* entry = chooseLeaders(call, layout)) return entry;
     if (const Algorithm* entry = chooseOverRacks(call, layout)) return entry;
-    if (const Algorithm* entry = chooseForMany(call, layout, options)) return entry;
+    const auto many = algorithmForMany(call, layout, segmentBytesFor(call, layout, options));
+    if (const Algorithm* entry = fitting(call.collective, many, layout)) return entry;
     for (const std::string_view name : betweenNodes(call, layout)) {
         const std::string composed = "two_level_" + std::string(name);
         if (const Algorithm* entry = fitting(call.collective, composed, layout)) return entry;
