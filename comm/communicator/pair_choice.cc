@@ -166,8 +166,9 @@ std::vector<ChoiceLine> describeChoices(const std::map<Rank, PairChoice>& choice
                                         const std::vector<WireUpTrial>& trials) {
     std::vector<std::pair<PairChoice, std::vector<Rank>>> kinds;
     for (const auto& [rank, choice] : choices) {
-        auto kind = std::find_if(kinds.begin(), kinds.end(),
-                                 [&](const auto& each) { return each.first == choice; });
+        auto kind = std::find_if(kinds.begin(), kinds.end(), [&wanted = choice](const auto& each) {
+            return each.first == wanted;
+        });
         if (kind == kinds.end()) kind = kinds.insert(kind, {choice, {}});
         kind->second.push_back(rank);
     }

@@ -42,8 +42,8 @@ ReadMark ReadMark::ofProcess() {
 bool ReadMark::isReadable() const {
     if (pid <= 0 || address == 0) return false;
     std::uint64_t found = 0;
-    const auto* const from = reinterpret_cast<const std::byte*>(
-        address);  // NOLINT(performance-no-int-to-ptr): of another process
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): of another process
+    const auto* const from = reinterpret_cast<const std::byte*>(address);
     return readPeer(pid, reinterpret_cast<std::byte*>(&found), from, sizeof(found)).ok() &&
            found == value;
 }
