@@ -70,8 +70,9 @@ struct PlanRequest {
 /// isInPlaceSafe is false for all_to_all "direct" with kAll or kRead (its staged plan is safe:
 /// Plan::inPlaceSafe says), "pairwise" and "two_level_pairwise"; the "_copied" ones send the same
 /// messages, so ranks ("pairwise") or nodes ("two_level_pairwise") may choose alone.
-/// Blocks of different sizes (v-forms): all but those of all_to_all where a rank would need its
-/// peers' counts; all_to_all with counts goes by "pairwise".
+/// Blocks of different sizes (v-forms): all but those of all_to_all where a rank would need counts
+/// between others: "direct", "pairwise", "two_level_pairwise" and the "_copied" ones serve them
+/// (checkUnequalBlocks() in builder.hpp says what such plans keep to).
 struct Algorithm {
     std::string_view name;  ///< "ring", "two_level_ring", ...
     Collective collective;

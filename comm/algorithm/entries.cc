@@ -18,9 +18,8 @@ void addInNode(std::vector<Entry>& all) {
         inNode("direct", kAllGather, "each rank reads everybody's input", whole, directAllGather));
     all.push_back(inNode("direct", kReduceScatter, "each rank sums its block of all inputs", whole,
                          directReduceScatter));
-    all.push_back(
-        equalBlocks(inNode("direct", kAllToAll, "each rank reads its block of every input", whole,
-                           directAllToAll, kUnsafe)));
+    all.push_back(inNode("direct", kAllToAll, "each rank reads its block of every input", whole,
+                         directAllToAll, kUnsafe));
     all.push_back(
         inNode("direct", kBroadcast, "each rank reads the root's input", whole, directBroadcast));
     all.push_back(inNode("direct", kReduce,

@@ -130,12 +130,12 @@ void addMovingTwoLevel(std::vector<Entry>& all) {
     all.push_back(twoLevel("two_level_ring", kAllGather,
                            "each block goes from node to node, and round in each", kBlueConnect,
                            whole, twoLevelRingAllGather));
-    all.push_back(equalBlocks(twoLevel("two_level_pairwise", kAllToAll,
-                                       "a message for each rank elsewhere, memory in the node",
-                                       kThakur, whole, twoLevelPairwiseAllToAll, kUnsafe)));
-    all.push_back(equalBlocks(twoLevel("two_level_pairwise_copied", kAllToAll,
-                                       "the same out of copies: may run in place", kThakur, whole,
-                                       twoLevelCopiedPairwiseAllToAll)));
+    all.push_back(twoLevel("two_level_pairwise", kAllToAll,
+                           "a message for each rank elsewhere, memory in the node", kThakur, whole,
+                           twoLevelPairwiseAllToAll, kUnsafe));
+    all.push_back(twoLevel("two_level_pairwise_copied", kAllToAll,
+                           "the same out of copies: may run in place", kThakur, whole,
+                           twoLevelCopiedPairwiseAllToAll));
     all.push_back(anyMapping(
         equalBlocks(twoLevel("two_level_node_first", kAllToAll,
                              "a node's blocks for a rank elsewhere in one message: small blocks",

@@ -53,7 +53,7 @@ Entry twoLevel(std::string_view name, Collective collective, std::string_view me
 Entry anyMapping(Entry entry);
 /// For other layouts.
 Entry withFit(Entry entry, Fits fits);
-/// A rank would need its peers' counts.
+/// A rank would need the sizes of blocks between others.
 Entry equalBlocks(Entry entry);
 
 /// Those of several levels.

@@ -65,7 +65,7 @@ private:
 };
 
 /// Slot names of blocks 0 to blocks - 1 (all-to-all: of my blocks for each of the given ranks; the
-/// only slots whose names differ between ranks, so its blocks must be of one size).
+/// only slots whose names differ between ranks, so with counts their owner says where they are).
 std::vector<ChunkName> blockNames(const PlanBuilder& plan, int blocks);
 std::vector<ChunkName> allToAllNames(const PlanBuilder& plan, const Group& destinations);
 

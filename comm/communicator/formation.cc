@@ -335,9 +335,10 @@ Result<MembershipConfig> formMembership(Runtime& runtime, Exchanger& exchanger, 
     config.me = me;
     config.cards = fewestCards(*cards);
     config.inlineLimit = inlineBytesFor(runtime.options(), *cards);
-    config.inlineBytes = static_cast<std::size_t>(config.inlineLimit) + kInlineSlack * ranks;
-    config.inlineBytes = (config.inlineBytes + 127) / 128 * 128;
     const int nodeRanks = static_cast<int>(proof.ranks.size()) + 1;
+    config.inlineBytes = ControlBlock::inlineBytesFor(
+        nodeRanks, static_cast<std::size_t>(config.inlineLimit) + kInlineSlack * ranks);
+    config.inlineBytes = (config.inlineBytes + 127) / 128 * 128;
     const auto memory =
         runtime.arena().allocate(ControlBlock::bytes(nodeRanks, config.inlineBytes), 128);
     if (!memory.ok()) return memory.status();

@@ -35,6 +35,10 @@ struct PreparedPlans {
     int segments = 1;
     int segmentsWhenMapped = 1;  ///< instead, when the node runs the plan of kAll
     int window = 1;              ///< at most kMaxWindow
+    /// Of an all-to-all with counts, whose ranks do not know how large the others' blocks are: a
+    /// pass of a staged plan moves up to so much of each block inside the node, and the node makes
+    /// as many passes as its largest one needs. 0: all in one.
+    std::size_t pieceBytes = 0;
     /// By Mapping; kNone: messages only. When kAll and kShared are both there, the node decides
     /// when all have entered; kRead comes with them only, where the node's ranks can read each
     /// other (MembershipConfig::canRead).

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +16,14 @@ namespace isthmus {
 inline constexpr int kLanes = 8;
 /// Offset of a buffer that peers cannot map.
 inline constexpr std::uint64_t kNotMapped = ~std::uint64_t{0};
+
+/// What one rank tells a node peer about the blocks between them, in an all-to-all with counts.
+/// Bytes.
+struct BlockNotice {
+    std::uint64_t inputOffset = 0;  ///< of the block for that peer, in the teller's input
+    std::uint64_t sent = 0;         ///< of it
+    std::uint64_t received = 0;     ///< of the block that the teller expects from that peer
+};
 
 /// What one rank tells its node peers about one call. Written by its rank before `sequence`, read
 /// by peers after. In a call that meets once (Meeting) the lane's inline area begins where the
@@ -32,8 +41,14 @@ struct alignas(128) CallSlot {
     bool canBeRead = false;  ///< at inputAddress, in this call
     /// Of the node's first rank: what it would have all do if they cannot be direct.
     bool prefersReading = false;
+    // Of an all-to-all with counts.
+    std::uint64_t largestBlock = 0;     ///< elements, of those between its rank and the node's
+    std::uint64_t sharedSlotBytes = 0;  ///< from one slot of its shared scratch to the next
 
     std::byte* inlineArea() { return reinterpret_cast<std::byte*>(&inputOffset); }
+    /// One for each position of the node, in an all-to-all with counts, which shows nothing inline.
+    BlockNotice* blocks() { return reinterpret_cast<BlockNotice*>(this + 1); }
+    const BlockNotice* blocks() const { return reinterpret_cast<const BlockNotice*>(this + 1); }
 };
 
 /// Counters that rise with each signal to one peer: one line per writer and reader and lane.
@@ -50,6 +65,11 @@ struct alignas(128) ControlBlock {
     /// look at it in every call.
     alignas(128) std::atomic<int> cpu{-1};
 
+    /// Room that a lane needs behind its slot: `shown` for calls that meet once.
+    static std::size_t inlineBytesFor(int nodeRanks, std::size_t shown) {
+        const std::size_t notices = static_cast<std::size_t>(nodeRanks) * sizeof(BlockNotice);
+        return std::max(shown, notices);
+    }
     /// From one lane's slot to the next one's.
     static std::size_t laneBytes(std::size_t inlineBytes) {
         return (sizeof(CallSlot) + inlineBytes + alignof(CallSlot) - 1) / alignof(CallSlot) *

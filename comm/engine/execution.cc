@@ -34,6 +34,8 @@ void Execution::begin(std::unique_ptr<CallRequest> call, std::uint64_t sequence)
     lane_ = static_cast<int>(sequence % kLanes);
     fingerprint_ = call_->fingerprint();
     isDone_ = isStopped_ = isStreaming_ = false;
+    isUneven_ = !call_->counts.sent.empty();
+    pieceElements_ = 0;
     verified_.assign(group_.nodeRanks().size(), 0);
     verified_[group_.myPosition()] = 1;
     unverified_ = static_cast<int>(verified_.size()) - 1;
@@ -41,7 +43,8 @@ void Execution::begin(std::unique_ptr<CallRequest> call, std::uint64_t sequence)
     canBeRead_ = false;
     decidedAt_ = Time(0);
     segments_ = window_ = nextSegment_ = endedSegments_ = 0;
-    scratchStride_ = sharedStride_ = 0;
+    scratchStride_ = sharedStride_ = sharedBytes_ = sharedSlotBytes_ = 0;
+    input_ = call_->input;
 }
 
 void Execution::end() {
@@ -76,19 +79,60 @@ Status Execution::bind(Mapping mapping) {
     if (plan_->plan.sharedOutlivesCall) segments_ = 1;  // a second one would use its slots again
     window_ = std::clamp(call_->prepared->window, 1, std::min(segments_, kMaxWindow));
     extents_.emplace(plan_->plan, *call_, segments_);
-    isStreaming_ = isStreaming_ && !plan_->usesMessages;
-    input_ = call_->input;
-    if (!plan_->plan.inPlaceSafe && call_->input == call_->output && call_->input != nullptr) {
-        // From the pool, whose pages are present: fresh ones would cost more than the copy.
-        const auto block = group_.engine().takeScratch(extents_->inputBytes());
-        if (!block.ok()) return block.status();
-        inputCopy_ = *block;
-        copyBytes(inputCopy_.data, call_->input, extents_->inputBytes(), false);
-        input_ = inputCopy_.data;
+    if (isUneven_ && mapping == Mapping::kShared && call_->prepared->pieceBytes > 0) {
+        pieceElements_ =
+            std::max<std::size_t>(call_->prepared->pieceBytes / bytesOf(call_->type), 1);
+        extents_->cutBlocks(pieceElements_, plan_->positionOf);
+        segments_ = passes();
+        window_ = std::max(call_->prepared->window, 1);
     }
+    isStreaming_ = isStreaming_ && !plan_->usesMessages;
+    const bool isInPlace = call_->input == call_->output && call_->input != nullptr;
+    if (!plan_->plan.inPlaceSafe && isInPlace && inputCopy_.data == nullptr)
+        ISTHMUS_TRY(copyInput(extents_->inputBytes()));
     ISTHMUS_TRY(grabScratch());
     if (runs_.size() < static_cast<std::size_t>(window_)) runs_.resize(window_);
     return {};
+}
+
+Status Execution::copyInput(std::size_t bytes) {
+    // From the pool, whose pages are present: fresh ones would cost more than the copy.
+    const auto block = group_.engine().takeScratch(bytes);
+    if (!block.ok()) return block.status();
+    inputCopy_ = *block;
+    copyBytes(inputCopy_.data, call_->input, bytes, false);
+    input_ = inputCopy_.data;
+    return {};
+}
+
+/// Of my node, for its largest block; one until all have told theirs, which nobody ends before.
+int Execution::passes() const {
+    std::uint64_t largest = 1;
+    for (std::size_t i = 0; i < verified_.size() && unverified_ == 0; ++i)
+        largest = std::max(largest, group_.slotOf(static_cast<int>(i), lane_).largestBlock);
+    return static_cast<int>((largest + pieceElements_ - 1) / pieceElements_);
+}
+
+/// Slots are as large as this rank's largest block wants, since its peers know nothing of the
+/// others; of as many passes as it has something for.
+std::size_t Execution::layOutShared() {
+    const Plan& plan = plan_->plan;
+    std::size_t largest = 0;
+    std::size_t passes = 1;
+    for (const ChunkName& like : plan.shared) {
+        const int destination = like.block % plan.ranks;
+        if (destination == plan.me) continue;
+        largest = std::max(largest, extents_->scratchCapacity(like));
+        if (pieceElements_ > 0) {
+            const std::size_t elements = call_->counts.sent[destination];
+            passes = std::max(passes, (elements + pieceElements_ - 1) / pieceElements_);
+        }
+    }
+    sharedSlotBytes_ = alignUp(largest, 64);
+    for (std::size_t i = 0; i < plan.shared.size(); ++i)
+        sharedOffsets_.push_back(i * sharedSlotBytes_);
+    sharedStride_ = plan.shared.size() * sharedSlotBytes_;
+    return sharedStride_ * std::min<std::size_t>(passes, window_);
 }
 
 Status Execution::grabScratch() {
@@ -103,9 +147,14 @@ Status Execution::grabScratch() {
         return bytes;
     };
     scratchStride_ = layOut(plan.scratch, scratchOffsets_);
-    sharedStride_ = layOut(plan.shared, sharedOffsets_);
-    if (sharedStride_ > 0) {
-        const auto block = group_.engine().takeScratch(sharedStride_ * window_);
+    if (isUneven_) {
+        sharedBytes_ = layOutShared();
+    } else {
+        sharedStride_ = layOut(plan.shared, sharedOffsets_);
+        sharedBytes_ = sharedStride_ * window_;
+    }
+    if (sharedBytes_ > 0) {
+        const auto block = group_.engine().takeScratch(sharedBytes_);
         if (!block.ok()) return block.status();
         sharedBlock_ = *block;
         shared_ = sharedBlock_.data;

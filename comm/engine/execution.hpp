@@ -110,6 +110,8 @@ private:
     };
 
     Status enterMeeting(const std::shared_ptr<const CompiledPlan>& plan);
+    void tellBlocks();
+    void tellShared();
     void publish();
     bool decideMapping();
     bool mustStage() const;
@@ -117,7 +119,10 @@ private:
     bool hasEntered(int position) const;
     bool verifyPeers();
     Status bind(Mapping mapping);
+    Status copyInput(std::size_t bytes);
+    int passes() const;
     Status grabScratch();
+    std::size_t layOutShared();
     void startSegment(SegmentRun& run, int segment);
     bool progressRun(SegmentRun& run);
     bool pollWaits(SegmentRun& run);
@@ -146,6 +151,9 @@ private:
                   std::vector<MemoryPiece>& places) const;
     MemoryPiece pieceOf(const SegmentRun& run, const Location& location,
                         const ChunkName& name) const;
+    std::byte* inputOf(const SegmentRun& run, const Location& location,
+                       const ChunkName& name) const;
+    std::byte* sharedOf(const SegmentRun& run, const Location& location) const;
     int slotOf(const SegmentRun& run) const { return run.segment % window_; }
     static void landed(Operation& operation, const Status& status);
 
@@ -159,6 +167,7 @@ private:
     bool isStopped_ = false;
     bool isStreaming_ = false;  ///< results are stored around the cache
     bool isBulky_ = false;      ///< copies and reductions take longer than waking a peer
+    bool isUneven_ = false;     ///< an all-to-all with counts: peers' blocks lie as they say
     int unverified_ = 0;
     std::vector<char> verified_;  ///< per position of my node
     std::uint64_t inputOffset_ = kNotMapped;
@@ -172,6 +181,7 @@ private:
     const std::byte* input_ = nullptr;
     int segments_ = 0;
     int window_ = 0;
+    std::size_t pieceElements_ = 0;  ///< PreparedPlans::pieceBytes; 0: in segments
     int nextSegment_ = 0;
     int endedSegments_ = 0;
     std::vector<SegmentRun> runs_;
@@ -182,6 +192,8 @@ private:
     std::byte* shared_ = nullptr;  ///< of sharedBlock_
     std::size_t scratchStride_ = 0;
     std::size_t sharedStride_ = 0;
+    std::size_t sharedBytes_ = 0;      ///< of all window slots
+    std::size_t sharedSlotBytes_ = 0;  ///< where isUneven_; all slots alike
     std::vector<std::size_t> scratchOffsets_;
     std::vector<std::size_t> sharedOffsets_;
     Meeting meeting_;               ///< of plans that meet once, which need nothing of the above

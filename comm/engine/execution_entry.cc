@@ -1,4 +1,6 @@
 // How a call becomes known to the node, and how the node's ranks learn that all are in it.
+#include <algorithm>
+
 #include "comm/base/assert.hpp"
 #include "comm/engine/engine.hpp"
 #include "comm/engine/execution.hpp"
@@ -25,12 +27,17 @@ Status Execution::enter() {
     if (any->meetsOnce()) return enterMeeting(any);
     const auto& reading = prepared.of(Mapping::kRead);
     const Extents whole(any->plan, *call_, 1);
-    const bool isInPlace = call_->input == call_->output && call_->input != nullptr;
+    bool isInPlace = call_->input == call_->output && call_->input != nullptr;
+    // Where blocks lie elsewhere in the output, any of them may be overwritten by any other.
+    if (isInPlace && call_->counts.sent != call_->counts.received && whole.inputBytes() > 0) {
+        ISTHMUS_TRY(copyInput(whole.inputBytes()));
+        isInPlace = false;
+    }
     const auto offset = [&](const std::byte* buffer, std::size_t bytes) {
         return bytes == 0 ? 0 : group_.engine().mappedOffset(buffer, bytes);
     };
     if (plans[2] && (plans[2]->plan.inPlaceSafe || !isInPlace)) {
-        inputOffset_ = offset(call_->input, whole.inputBytes());
+        inputOffset_ = offset(input_, whole.inputBytes());
         outputOffset_ = offset(call_->output, whole.outputBytes());
     }
     const bool isMapped = inputOffset_ != kNotMapped && outputOffset_ != kNotMapped;
@@ -48,22 +55,47 @@ Status Execution::enter() {
     const bool prefersReading =
         choosesWay && group_.readChoice().prefersReading(call_->collective, bothBytes_);
 
+    if (isUneven_) tellBlocks();
     if (!prepared.dependsOnNode()) {
         ISTHMUS_TRY(bind(plans[0] ? Mapping::kNone : plans[1] ? Mapping::kShared : Mapping::kAll));
     } else if (!isMapped && !canBeRead_) {
         ISTHMUS_TRY(bind(Mapping::kShared));  // no need to wait for anybody: all will stage
     }
     CallSlot& slot = group_.slotOf(group_.myPosition(), lane_);
-    slot.inputAddress = reinterpret_cast<std::uintptr_t>(call_->input);
+    slot.inputAddress = reinterpret_cast<std::uintptr_t>(input_);
     slot.canBeRead = canBeRead_;
     slot.prefersReading = prefersReading;
     slot.inputOffset = inputOffset_;
     slot.outputOffset = outputOffset_;
-    slot.sharedOffset = sharedBlock_.data != nullptr
-                            ? group_.engine().mappedOffset(shared_, sharedStride_ * window_)
-                            : kNotMapped;
+    slot.sharedOffset = kNotMapped;
+    tellShared();
     publish();
     return {};
+}
+
+void Execution::tellBlocks() {
+    CallSlot& slot = group_.slotOf(group_.myPosition(), lane_);
+    const std::vector<std::size_t>& sent = call_->counts.sent;
+    const std::vector<std::size_t>& received = call_->counts.received;
+    const std::size_t width = bytesOf(call_->type);
+    slot.largestBlock = 0;
+    std::uint64_t offset = 0;
+    for (Rank rank = 0; rank < group_.ranks(); ++rank) {
+        const int position = group_.member(rank).position;
+        if (position >= 0) {
+            slot.blocks()[position] = {offset, sent[rank] * width, received[rank] * width};
+            slot.largestBlock =
+                std::max<std::uint64_t>({slot.largestBlock, sent[rank], received[rank]});
+        }
+        offset += sent[rank] * width;
+    }
+}
+
+void Execution::tellShared() {
+    if (sharedBlock_.data == nullptr) return;
+    CallSlot& slot = group_.slotOf(group_.myPosition(), lane_);
+    slot.sharedOffset = group_.engine().mappedOffset(shared_, sharedBytes_);
+    slot.sharedSlotBytes = sharedSlotBytes_;
 }
 
 void Execution::hasEnteredBefore() {
@@ -111,10 +143,12 @@ bool Execution::verifyPeers() {
             group_.mismatch(*this, group_.nodeRanks()[i], slot.fingerprint);
             return true;
         }
+        if (isUneven_ && !group_.areBlocksEqual(*this, static_cast<int>(i))) return true;
         verified_[i] = 1;
         --unverified_;
         isNews = true;
     }
+    if (isNews && unverified_ == 0 && pieceElements_ > 0) segments_ = passes();
     return isNews;
 }
 
@@ -151,12 +185,9 @@ bool Execution::decideMapping() {
         group_.fail(std::move(status));
         return true;
     }
-    if (sharedBlock_.data != nullptr) {
-        // I could have run directly and a peer could not: the slot is out already, so the offset
-        // follows it. Peers wait for my first signal before they look at it.
-        group_.slotOf(group_.myPosition(), lane_).sharedOffset =
-            group_.engine().mappedOffset(shared_, sharedStride_ * window_);
-    }
+    // Where I could have run directly and a peer could not, the slot is out already, so the offset
+    // follows it. Peers wait for my first signal before they look at it.
+    tellShared();
     return true;
 }
 

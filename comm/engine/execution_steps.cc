@@ -22,34 +22,57 @@ bool follows(const MemoryPiece& first, const MemoryPiece& second) {
 
 MemoryPiece Execution::pieceOf(const SegmentRun& run, const Location& location,
                                const ChunkName& name) const {
-    const Plan& plan = plan_->plan;
-    const Member& owner = group_.member(location.rank);
-    const bool isMine = location.rank == plan.me;
-    const CallSlot* slot = isMine ? nullptr : &group_.slotOf(owner.position, lane_);
     const std::size_t bytes = extents_->bytesIn(name, run.segment);
     if (bytes == 0) return {};  // its buffer may not be there at all
     switch (location.buffer) {
-    case Buffer::kInput: {
-        const std::byte* base = isMine ? input_
-                                : isForeign(location)
-                                    // NOLINTNEXTLINE(performance-no-int-to-ptr): of its process
-                                    ? reinterpret_cast<const std::byte*>(slot->inputAddress)
-                                    : owner.arena.base + slot->inputOffset;
-        return {const_cast<std::byte*>(base) + extents_->offsetOf(location, run.segment), bytes};
-    }
+    case Buffer::kInput:
+        return {inputOf(run, location, name), bytes};
     case Buffer::kOutput: {
-        std::byte* base = isMine ? call_->output : owner.arena.base + slot->outputOffset;
+        const Member& owner = group_.member(location.rank);
+        std::byte* base =
+            location.rank == group_.me()
+                ? call_->output
+                : owner.arena.base + group_.slotOf(owner.position, lane_).outputOffset;
         return {base + extents_->offsetOf(location, run.segment), bytes};
     }
     case Buffer::kScratch:
         return {scratch_.data + scratchStride_ * slotOf(run) + scratchOffsets_[location.chunk],
                 bytes};
-    case Buffer::kShared: {
-        std::byte* base = isMine ? shared_ : owner.arena.base + slot->sharedOffset;
-        return {base + sharedStride_ * slotOf(run) + sharedOffsets_[location.chunk], bytes};
-    }
+    case Buffer::kShared:
+        return {sharedOf(run, location), bytes};
     }
     return {};
+}
+
+std::byte* Execution::inputOf(const SegmentRun& run, const Location& location,
+                              const ChunkName& name) const {
+    const bool isMine = location.rank == group_.me();
+    const std::byte* base = input_;
+    std::size_t offset = 0;
+    if (!isMine) {
+        const Member& owner = group_.member(location.rank);
+        const CallSlot& slot = group_.slotOf(owner.position, lane_);
+        base = isForeign(location)
+                   // NOLINTNEXTLINE(performance-no-int-to-ptr): of its process
+                   ? reinterpret_cast<const std::byte*>(slot.inputAddress)
+                   : owner.arena.base + slot.inputOffset;
+        if (isUneven_) offset = slot.blocks()[group_.myPosition()].inputOffset;
+    }
+    offset += isUneven_ && !isMine ? extents_->offsetInBlock(name, run.segment)
+                                   : extents_->offsetOf(location, run.segment);
+    return const_cast<std::byte*>(base) + offset;
+}
+
+std::byte* Execution::sharedOf(const SegmentRun& run, const Location& location) const {
+    const auto at = static_cast<std::size_t>(location.chunk);
+    if (location.rank == group_.me())
+        return shared_ + sharedStride_ * slotOf(run) + sharedOffsets_[at];
+    const Member& owner = group_.member(location.rank);
+    const CallSlot& slot = group_.slotOf(owner.position, lane_);
+    const std::size_t offset =
+        isUneven_ ? slot.sharedSlotBytes * (plan_->plan.shared.size() * slotOf(run) + at)
+                  : sharedStride_ * slotOf(run) + sharedOffsets_[at];
+    return owner.arena.base + slot.sharedOffset + offset;
 }
 
 void Execution::raise(SegmentRun& run, int step) {

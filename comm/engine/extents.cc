@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "comm/plan/chunking.hpp"
-
 namespace isthmus {
 
 namespace {
@@ -44,28 +42,52 @@ std::size_t Extents::blockOffset(bool isInput, int block) const {
                            : offsets[block];
 }
 
+void Extents::cutBlocks(std::size_t pieceElements, const std::vector<int>& positionOf) {
+    pieceElements_ = pieceElements;
+    positionOf_ = &positionOf;
+}
+
+bool Extents::isCut(const ChunkName& name) const {
+    return pieceElements_ > 0 && (*positionOf_)[name.block / plan_.ranks] >= 0 &&
+           (*positionOf_)[name.block % plan_.ranks] >= 0;
+}
+
+ElementRun Extents::runOf(const ChunkName& name, int segment) const {
+    const auto elements = static_cast<std::int64_t>(elementsOf(name));
+    if (pieceElements_ == 0)
+        return chunkOf(plan_.chunking, name.chunk, elements, segment, segments_);
+    const std::int64_t piece = isCut(name) ? static_cast<std::int64_t>(pieceElements_)
+                                           : std::max<std::int64_t>(elements, 1);
+    const std::int64_t begin = segment > elements / piece ? elements : piece * segment;
+    ElementRun run = chunkOf(plan_.chunking, name.chunk, std::min(piece, elements - begin));
+    run.offset += begin;
+    return run;
+}
+
+std::size_t Extents::offsetInBlock(const ChunkName& name, int segment) const {
+    return static_cast<std::size_t>(runOf(name, segment).offset) * elementBytes_;
+}
+
 std::size_t Extents::offsetOf(const Location& location, int segment) const {
     const bool isInput = location.buffer == Buffer::kInput;
     const ChunkName name = operand_.meaning(location);
-    const ElementRun run = chunkOf(plan_.chunking, name.chunk,
-                                   static_cast<std::int64_t>(elementsOf(name)), segment, segments_);
     // A buffer of one block begins with it, whichever block of the operand that is.
     const int blocks =
         isInput ? operand_.inputBlocks(location.rank) : operand_.outputBlocks(location.rank);
     const std::size_t base =
         blocks == 1 ? 0 : blockOffset(isInput, location.chunk / operand_.chunksPerBlock);
-    return (base + static_cast<std::size_t>(run.offset)) * elementBytes_;
+    return base * elementBytes_ + offsetInBlock(name, segment);
 }
 
 std::size_t Extents::bytesIn(const ChunkName& name, int segment) const {
-    const ElementRun run = chunkOf(plan_.chunking, name.chunk,
-                                   static_cast<std::int64_t>(elementsOf(name)), segment, segments_);
-    return static_cast<std::size_t>(run.elements) * elementBytes_;
+    return static_cast<std::size_t>(runOf(name, segment).elements) * elementBytes_;
 }
 
 std::size_t Extents::scratchCapacity(const ChunkName& like) const {
     const auto elements = static_cast<std::int64_t>(elementsOf(like));
-    const std::int64_t longest = (elements + segments_ - 1) / segments_;
+    const std::int64_t longest = isCut(like)
+                                     ? std::min(elements, static_cast<std::int64_t>(pieceElements_))
+                                     : (elements + segments_ - 1) / segments_;
     return static_cast<std::size_t>(slotElements(plan_.chunking, like.chunk, longest)) *
            elementBytes_;
 }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "comm/engine/call.hpp"
+#include "comm/plan/chunking.hpp"
 #include "comm/plan/operand.hpp"
 #include "comm/plan/plan.hpp"
 
@@ -15,10 +16,16 @@ class Extents {
 public:
     Extents(const Plan& plan, const CallRequest& call, int segments);
 
-    int segments() const { return segments_; }
+    /// For an all-to-all with counts, instead of segments: a pass moves up to `pieceElements` of
+    /// each block between ranks of my node (those with a position in `positionOf`, which is kept
+    /// by reference); other blocks go whole in the first pass.
+    void cutBlocks(std::size_t pieceElements, const std::vector<int>& positionOf);
 
-    /// Where an input or output location begins in its buffer.
+    /// Where an input or output location of mine, or of a peer whose blocks lie like mine, begins
+    /// in its buffer.
     std::size_t offsetOf(const Location& location, int segment) const;
+    /// Where the part of a chunk that moves in `segment` begins in its block.
+    std::size_t offsetInBlock(const ChunkName& name, int segment) const;
     /// Bytes of a chunk of the operand in `segment`.
     std::size_t bytesIn(const ChunkName& name, int segment) const;
     /// The most that a slot of scratch named so needs in any segment.
@@ -30,6 +37,8 @@ public:
 
 private:
     std::size_t elementsOf(const ChunkName& name) const;
+    ElementRun runOf(const ChunkName& name, int segment) const;
+    bool isCut(const ChunkName& name) const;
     std::size_t blockOffset(bool isInput, int block) const;
     std::size_t bufferBytes(Buffer buffer, int blocks) const;
 
@@ -38,6 +47,8 @@ private:
     Operand operand_;
     int segments_;
     std::size_t elementBytes_;
+    std::size_t pieceElements_ = 0;
+    const std::vector<int>* positionOf_ = nullptr;
     std::vector<std::size_t> inputOffsets_;  // of blocks, in elements; empty when uniform
     std::vector<std::size_t> outputOffsets_;
 };

@@ -165,6 +165,9 @@ public:
     std::uint64_t finished() const { return nextSequence_; }
     bool isForgotten() const;
     void mismatch(const Execution& execution, Rank other, const CallFingerprint& theirs);
+    /// False, and a failure, when the one at `position` of my node has another size in mind for a
+    /// block between it and me. It has entered this all-to-all with counts.
+    bool areBlocksEqual(const Execution& execution, int position);
     /// `rank` has left and never takes part in `call`.
     void failWithout(Rank rank, const CallRequest& call, std::uint64_t sequence);
     /// It was asked whether it is there, and has not answered in good time.

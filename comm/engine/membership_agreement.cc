@@ -45,6 +45,16 @@ bool Membership::areBlocksEqual(const Past& past, Rank other, bool isSent, std::
     return false;
 }
 
+bool Membership::areBlocksEqual(const Execution& execution, int position) {
+    const std::uint64_t sequence = execution.sequence();
+    const Past& past = past_[sequence % kPast];
+    const CallSlot& slot = slotOf(position, static_cast<int>(sequence % kLanes));
+    const BlockNotice& theirs = slot.blocks()[myPosition()];
+    const Rank other = nodeRanks_[position];
+    return areBlocksEqual(past, other, false, theirs.sent) &&
+           areBlocksEqual(past, other, true, theirs.received);
+}
+
 // False, and a failure, when a rank that entered the call before said something else of it.
 bool Membership::isAgreed(const Execution& execution) {
     if (early_.empty()) return true;

@@ -103,4 +103,11 @@ private:
 /// to input, only mapped memory of node peers.
 Status checkPlan(const Plan& plan, std::span<const int> nodeOfRank);
 
+/// What plans of an all-to-all keep to, besides, so that blocks may differ in size: a rank knows
+/// how large the blocks are that it sends and gets, and of its node's ranks where their block for
+/// it lies. So nothing else moves, of peers' memory only that block, and signals stay inside the
+/// node, since nodes may make different numbers of passes. kInvalidArgument names the first step
+/// that does not.
+Status checkUnequalBlocks(const Plan& plan, std::span<const int> nodeOfRank);
+
 }  // namespace isthmus

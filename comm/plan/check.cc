@@ -142,7 +142,65 @@ private:
     const Operand operand_;
 };
 
+/// Of one all-to-all plan that checkPlan() has passed.
+class BlockChecker {
+public:
+    BlockChecker(const Plan& plan, std::span<const int> nodeOfRank)
+        : plan_(plan), nodeOfRank_(nodeOfRank), operand_(Operand::of(plan)) {}
+
+    Status checkStep(const Step& step) const {
+        const bool isOrder = step.verb == Verb::kSignal || step.verb == Verb::kWait;
+        for (const Rank peer : step.peers) {
+            if (isOrder && nodeOfRank_[peer] != nodeOfRank_[plan_.me])
+                return Status::invalidArgument("meets rank " + std::to_string(peer) +
+                                               " of another node");
+        }
+        ISTHMUS_TRY(checkSlice(step.target));
+        for (const Slice& source : step.sources) ISTHMUS_TRY(checkSlice(source));
+        return {};
+    }
+
+private:
+    Status checkSlice(const Slice& slice) const {
+        for (const Location& location : slice) {
+            if (!isKnown(location))
+                return Status::invalidArgument("touches a block whose size it does not know: " +
+                                               textOf(location));
+        }
+        return {};
+    }
+
+    bool isKnown(const Location& location) const {
+        const ChunkName name = nameOf(location);
+        const Rank source = name.block / plan_.ranks;
+        const Rank destination = name.block % plan_.ranks;
+        if (location.rank == plan_.me) return source == plan_.me || destination == plan_.me;
+        // Shared slots are alike: which of them are for me shows in mine.
+        return destination == plan_.me && location.buffer != Buffer::kOutput;
+    }
+
+    ChunkName nameOf(const Location& location) const {
+        if (location.buffer == Buffer::kShared) return plan_.shared[location.chunk];
+        if (location.buffer == Buffer::kScratch) return plan_.scratch[location.chunk];
+        return operand_.meaning(location);
+    }
+
+    const Plan& plan_;
+    const std::span<const int> nodeOfRank_;
+    const Operand operand_;
+};
+
 }  // namespace
+
+Status checkUnequalBlocks(const Plan& plan, std::span<const int> nodeOfRank) {
+    const BlockChecker checker(plan, nodeOfRank);
+    for (std::size_t index = 0; index < plan.steps.size(); ++index) {
+        if (Status status = checker.checkStep(plan.steps[index]); !status.ok())
+            return status.within(plan.algorithm + " rank " + std::to_string(plan.me) + " step " +
+                                 std::to_string(index));
+    }
+    return {};
+}
 
 Status checkPlan(const Plan& plan, std::span<const int> nodeOfRank) {
     return Checker(plan, nodeOfRank).check();

@@ -53,8 +53,8 @@ private:
         return checkShared();
     }
 
-    /// All-to-all blocks are named by source, so the names differ; its shared slots serve calls
-    /// with blocks of one size only.
+    /// All-to-all blocks are named by source, so the names differ; where blocks differ in size the
+    /// owner of a slot says where it is.
     bool areAlike(const std::vector<ChunkName>& a, const std::vector<ChunkName>& b) const {
         if (collective_ != Collective::kAllToAll) return a == b;
         return std::equal(

@@ -96,12 +96,14 @@ Result<std::shared_ptr<const PreparedPlans>> PlanCache::make(const CallShape& sh
     prepared->segments = selection->segments;
     prepared->segmentsWhenMapped = selection->segmentsWhenMapped;
     prepared->window = selection->window;
+    prepared->pieceBytes = selection->pieceBytes;
     prepared->digest = Digest()
                            .add(selection->algorithm)
                            .add(prepared->segments)
                            .add(prepared->segmentsWhenMapped)
                            .add(prepared->window)
                            .add(selection->stagesOnce)
+                           .add(prepared->pieceBytes)
                            .add(countsDigest)
                            .value();
     prepared->algorithm = static_cast<std::uint8_t>(entry - catalogue().data() + 1);

@@ -168,6 +168,13 @@ const Algorithm* firstFitting(const Layout& layout, Collective collective, bool 
     return nullptr;
 }
 
+const Algorithm* chooseUnequalExchange(const Layout& layout) {
+    for (const std::string_view name : {"direct", "two_level_pairwise", "pairwise"}) {
+        if (const Algorithm* entry = fitting(Collective::kAllToAll, name, layout)) return entry;
+    }
+    return nullptr;
+}
+
 const Algorithm* chooseInNode(const CallShape& call, const Layout& layout,
                               const SelectorOptions& options) {
     if (isInline(call, options)) {
@@ -197,6 +204,12 @@ const Algorithm* chooseOverRacks(const CallShape& call, const Layout& layout) {
     return fitting(call.collective, isRing ? "three_level_ring" : "three_level_exchange", layout);
 }
 
+// Inside one node nothing waits for a wire. Small segments keep the scratch of a window in a
+// core's L2 cache; large ones let a rank run ahead of others that are not on a processor now:
+// 64 MB on an idle machine took the same time from 256 to 768 KiB, and beside two busy loops
+// on two cores a third more in segments of 256 KiB than of 512 KiB.
+constexpr std::uint64_t kMostInNode = 512 << 10;
+
 // Between nodes even a call of one segment's size gains from being cut: its part inside the node
 // then runs beside the wire, and a chain of nodes fills. Four passes hide three quarters of that;
 // pieces below 256 KiB would cost more in messages than they hide.
@@ -204,11 +217,6 @@ std::uint64_t segmentBytesFor(const CallShape& call, const Layout& layout,
                               const SelectorOptions& options) {
     constexpr std::uint64_t kLeast = 256 << 10;
     const auto most = static_cast<std::uint64_t>(std::max<std::int64_t>(options.segmentBytes, 1));
-    // Inside one node nothing waits for a wire. Small segments keep the scratch of a window in a
-    // core's L2 cache; large ones let a rank run ahead of others that are not on a processor now:
-    // 64 MB on an idle machine took the same time from 256 to 768 KiB, and beside two busy loops
-    // on two cores a third more in segments of 256 KiB than of 512 KiB.
-    constexpr std::uint64_t kMostInNode = 512 << 10;
     if (layout.nodes.size() < 2)
         return std::min(most, std::clamp(call.bytes / 8, kLeast, kMostInNode));
     return std::max(std::min(most, std::max(kLeast, call.bytes / 4)), leastPassBytes(call, layout));
@@ -243,8 +251,8 @@ const Algorithm* chooseOverNodes(const CallShape& call, const Layout& layout,
     return firstFitting(layout, call.collective, false);
 }
 
-// A rank knows its own row and column of an all-to-all with counts, not where its peers keep their
-// blocks: only messages between the two ranks themselves serve it, and no size is agreed.
+// A rank knows its own row and column of an all-to-all with counts, and inside its node where its
+// peers keep what is for it: blocks travel alone, and no size is agreed.
 bool isUnequalExchange(const CallShape& call) {
     return call.hasCounts && call.collective == Collective::kAllToAll;
 }
@@ -253,7 +261,8 @@ bool isUnequalExchange(const CallShape& call) {
 std::string objectionOf(const Algorithm& entry, const CallShape& call,
                         const SelectorOptions& options) {
     if (isUnequalExchange(call) && !entry.servesCounts) {
-        return "does not serve blocks of different sizes: pairwise does";
+        return "does not serve blocks of different sizes: direct, pairwise and two_level_pairwise "
+               "do";
     }
     if (call.isInRankOrder && !entry.isInRankOrder) {
         return "does not add in the order of ranks, as this call must: direct, inline, "
@@ -308,7 +317,7 @@ Result<const Algorithm*> chooseEntry(const CallShape& call, const Layout& layout
                                      const SelectorOptions& options) {
     if (!options.algorithm.empty()) return wishedEntry(call, layout, options);
     if (const Algorithm* const set = entrySet(call, layout, options)) return set;
-    if (isUnequalExchange(call)) return findAlgorithm(call.collective, "pairwise");
+    if (isUnequalExchange(call)) return chooseUnequalExchange(layout);
     if (isForSumming(call, layout)) return chooseSumming(call, layout);
     const Algorithm* const entry = layout.nodes.size() > 1 ? chooseOverNodes(call, layout, options)
                                                            : chooseInNode(call, layout, options);
@@ -323,6 +332,14 @@ int segmentsOf(const CallShape& call, const Layout& layout, const SelectorOption
     if (isUnequalExchange(call) || call.collective == Collective::kBarrier || call.bytes <= segment)
         return 1;
     return static_cast<int>(std::min(1 + (call.bytes - 1) / segment, kMostSegments));
+}
+
+// Of each block: as much as in a segment of equal ones. Among many ranks that would be little for
+// the few blocks that have something in them.
+std::uint64_t pieceBytesFor(const Layout& layout, const SelectorOptions& options) {
+    constexpr std::uint64_t kLeastPiece = 32 << 10;
+    const auto most = static_cast<std::uint64_t>(std::max<std::int64_t>(options.segmentBytes, 1));
+    return std::min(most, std::max(kLeastPiece, std::min(most, kMostInNode) / largestNode(layout)));
 }
 
 }  // namespace
@@ -344,7 +361,9 @@ Result<Selection> select(const CallShape& call, const Layout& layout,
     selection.algorithm = std::string((*entry)->name);
     const bool isTiny = (*entry)->name == "inline" || (*entry)->name == kLeaders;
     selection.segments = isTiny ? 1 : segmentsOf(call, layout, options);
-    selection.window = std::clamp(options.window, 1, std::min(selection.segments, kMaxWindow));
+    if (isUnequalExchange(call)) selection.pieceBytes = pieceBytesFor(layout, options);
+    const int passes = selection.pieceBytes > 0 ? kMaxWindow : selection.segments;
+    selection.window = std::clamp(options.window, 1, std::min(passes, kMaxWindow));
     selection.segmentsWhenMapped = layout.nodes.size() == 1 ? 1 : selection.segments;
     selection.stagesOnce = (*entry)->name == "direct" && isStagedOnce(call, layout);
     return selection;

@@ -57,6 +57,9 @@ struct Selection {
     std::string algorithm;
     int segments = 1;  ///< passes of the plan (k)
     int window = 1;  ///< at most this many under way (w), never more than `segments` or kMaxWindow
+    /// Of an all-to-all with counts: of each block inside a node that one staged pass moves
+    /// (PreparedPlans::pieceBytes).
+    std::uint64_t pieceBytes = 0;
     /// Passes to use instead when the layout is one node and all ranks gave mapped buffers: then
     /// nothing is staged, and cutting buys nothing.
     int segmentsWhenMapped = 1;

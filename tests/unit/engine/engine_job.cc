@@ -179,6 +179,7 @@ std::shared_ptr<const PreparedPlans> EngineJob::prepare(Rank rank, const CallReq
     auto prepared = std::make_shared<PreparedPlans>();
     prepared->segments = prepared->segmentsWhenMapped = way.segments;
     prepared->window = way.window;
+    prepared->pieceBytes = way.pieceBytes;
     for (const Mapping mapping : entry->mappings) {
         // As the selector does: alone on its node nothing is staged where there is a choice.
         if (node.size() == 1 && entry->mappings.size() > 1 && mapping != Mapping::kAll) continue;

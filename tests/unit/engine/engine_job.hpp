@@ -18,6 +18,7 @@ struct Way {
     std::string algorithm;
     int segments = 1;
     int window = 1;
+    std::size_t pieceBytes = 0;
 };
 
 /// Ranks with an Engine each in one thread, moved by step() alone: inproc inside a node, sim

@@ -238,6 +238,32 @@ TEST(ExtentsOf, AnExchangeWithCountsKnowsWhatItSendsAndGets) {
     EXPECT_EQ(extents.outputBytes(), 12U);
 }
 
+TEST(ExtentsOf, PassesOfAnExchangeTakeAPieceOfEachBlockInTheNode) {
+    const Plan plan = planOf(Collective::kAllToAll, 1, 3);
+    CallRequest call = callOf(Collective::kAllToAll, DataType::kUint16, {});
+    call.counts.sent = {4, 5, 600};
+    call.counts.received = {7, 5, 600};
+    const std::vector<int> positionOf = {0, 1, -1};  // rank 2 is on another node
+    Extents extents(plan, call, 1);
+    extents.cutBlocks(3, positionOf);
+    const ChunkName toFirst{1 * 3 + 0, 0};
+    const ChunkName fromFirst{0 * 3 + 1, 0};
+    const ChunkName toOther{1 * 3 + 2, 0};
+    const std::size_t sent[] = {6, 2, 0, 0};
+    const std::size_t received[] = {6, 6, 2, 0};
+    for (int pass = 0; pass < 4; ++pass) {
+        EXPECT_EQ(extents.bytesIn(toFirst, pass), sent[pass]);
+        EXPECT_EQ(extents.bytesIn(fromFirst, pass), received[pass]);
+        EXPECT_EQ(extents.bytesIn(toOther, pass), pass == 0 ? 1200U : 0U);
+    }
+    EXPECT_EQ(extents.offsetInBlock(fromFirst, 2), 12U);
+    EXPECT_EQ(extents.offsetOf({1, Buffer::kInput, 0}, 1), 6U);
+    EXPECT_EQ(extents.offsetOf({1, Buffer::kInput, 1}, 1), 8U + 6U);
+    EXPECT_EQ(extents.offsetOf({1, Buffer::kOutput, 1}, 1), 14U + 6U);
+    EXPECT_EQ(extents.scratchCapacity(toFirst), 6U);
+    EXPECT_EQ(extents.scratchCapacity(toOther), 1200U);
+}
+
 TEST(ExtentsOf, OnlyTheRootHasWhatIsOnlyItsOwn) {
     for (const Rank me : {0, 1}) {
         const Plan plan = planOf(Collective::kGather, me, 4);

@@ -3,11 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 namespace isthmus {
 namespace {
 
 using testing::HasSubstr;
 
+constexpr std::uint64_t kKilobyte = 1 << 10;
 constexpr std::uint64_t kMegabyte = 1 << 20;
 
 Layout oneNode(int ranks) {
@@ -168,19 +171,40 @@ TEST(Select, DoesNotLookAtTheSizeOfAnAllToAllWithCounts) {
     }
 }
 
-// Its ranks do not know where their peers keep their blocks.
-TEST(Select, SendsAnAllToAllWithCountsByMessages) {
+TEST(Select, CutsAnAllToAllWithCountsByTheBlock) {
     CallShape call;
     call.collective = Collective::kAllToAll;
     call.hasCounts = true;
-    const std::pair<Layout, std::string> cases[] = {{oneNode(4), "direct"},
-                                                    {equalNodes(2, 2), "two_level_pairwise"}};
-    for (const auto& [layout, unfit] : cases) {
-        EXPECT_EQ(select(call, layout, {})->algorithm, "pairwise");
+    const auto piece = [&](const Layout& layout, const SelectorOptions& options) {
+        return select(call, layout, options)->pieceBytes;
+    };
+    EXPECT_EQ(piece(oneNode(2), {}), 256 * kKilobyte);
+    EXPECT_EQ(piece(oneNode(4), {}), 128 * kKilobyte);
+    EXPECT_EQ(piece(equalNodes(2, 4), {}), 128 * kKilobyte);
+    EXPECT_EQ(piece(oneNode(64), {}), 32 * kKilobyte);  // few of 64 blocks may be all there is
+    SelectorOptions small;
+    small.segmentBytes = 1000;
+    EXPECT_EQ(piece(oneNode(4), small), 1000U);
+    EXPECT_EQ(select(call, oneNode(4), {})->window, SelectorOptions().window);
+    call.hasCounts = false;
+    EXPECT_EQ(piece(oneNode(4), {}), 0U);
+}
+
+// Its ranks know their own blocks, and inside a node where the others keep what is for them.
+TEST(Select, SendsEachBlockOfAnAllToAllWithCountsAlone) {
+    CallShape call;
+    call.collective = Collective::kAllToAll;
+    call.hasCounts = true;
+    const std::tuple<Layout, std::string, std::string> cases[] = {
+        {oneNode(4), "direct", "inline"},
+        {equalNodes(2, 2), "two_level_pairwise", "two_level_node_first"},
+        {equalNodes(4, 1), "two_level_pairwise", "bruck"}};
+    for (const auto& [layout, fit, unfit] : cases) {
+        EXPECT_EQ(select(call, layout, {})->algorithm, fit);
         SelectorOptions options;
         // The environment's wish is for calls that it fits.
         options.rules = *readAlgorithmRules(unfit);
-        EXPECT_EQ(select(call, layout, options)->algorithm, "pairwise");
+        EXPECT_EQ(select(call, layout, options)->algorithm, fit);
         options.algorithm = "pairwise_copied";
         EXPECT_EQ(select(call, layout, options)->algorithm, "pairwise_copied");
         options.algorithm = unfit;
@@ -360,7 +384,8 @@ TEST(Select, MatchesNoRangeWithTheSizeOfAnAllToAllWithCounts) {
     call.hasCounts = true;
     for (const std::uint64_t bytes : {0, 1, 4096}) {
         call.bytes = bytes;
-        EXPECT_EQ(select(call, equalNodes(2, 2), options)->algorithm, "pairwise") << bytes;
+        EXPECT_EQ(select(call, equalNodes(2, 2), options)->algorithm, "two_level_pairwise")
+            << bytes;
     }
 }
 
