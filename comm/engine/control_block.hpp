@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -44,11 +43,19 @@ struct alignas(128) CallSlot {
     // Of an all-to-all with counts.
     std::uint64_t largestBlock = 0;     ///< elements, of those between its rank and the node's
     std::uint64_t sharedSlotBytes = 0;  ///< from one slot of its shared scratch to the next
+    bool isShown = false;               ///< its whole input is at shownInput()
 
     std::byte* inlineArea() { return reinterpret_cast<std::byte*>(&inputOffset); }
-    /// One for each position of the node, in an all-to-all with counts, which shows nothing inline.
+    /// One for each position of the node, in an all-to-all with counts.
     BlockNotice* blocks() { return reinterpret_cast<BlockNotice*>(this + 1); }
     const BlockNotice* blocks() const { return reinterpret_cast<const BlockNotice*>(this + 1); }
+    /// Behind the notices.
+    std::byte* shownInput(int nodeRanks) {
+        return reinterpret_cast<std::byte*>(blocks()) + noticeBytes(nodeRanks);
+    }
+    static std::size_t noticeBytes(int nodeRanks) {
+        return (static_cast<std::size_t>(nodeRanks) * sizeof(BlockNotice) + 63) / 64 * 64;
+    }
 };
 
 /// Counters that rise with each signal to one peer: one line per writer and reader and lane.
@@ -65,10 +72,9 @@ struct alignas(128) ControlBlock {
     /// look at it in every call.
     alignas(128) std::atomic<int> cpu{-1};
 
-    /// Room that a lane needs behind its slot: `shown` for calls that meet once.
+    /// Room that a lane needs behind its slot for `shown` bytes that calls show there.
     static std::size_t inlineBytesFor(int nodeRanks, std::size_t shown) {
-        const std::size_t notices = static_cast<std::size_t>(nodeRanks) * sizeof(BlockNotice);
-        return std::max(shown, notices);
+        return shown + CallSlot::noticeBytes(nodeRanks);
     }
     /// From one lane's slot to the next one's.
     static std::size_t laneBytes(std::size_t inlineBytes) {

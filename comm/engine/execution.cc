@@ -35,6 +35,7 @@ void Execution::begin(std::unique_ptr<CallRequest> call, std::uint64_t sequence)
     fingerprint_ = call_->fingerprint();
     isDone_ = isStopped_ = isStreaming_ = false;
     isUneven_ = !call_->counts.sent.empty();
+    isShown_ = false;
     pieceElements_ = 0;
     verified_.assign(group_.nodeRanks().size(), 0);
     verified_[group_.myPosition()] = 1;
@@ -180,7 +181,7 @@ bool Execution::progress() {
     if (!plan_) {
         if (!decideMapping()) return isNews;
         isNews = true;
-        if (isStopped_) return true;
+        if (isStopped_ || isDone_) return true;
     }
     while (nextSegment_ < std::min(segments_, window_)) {
         startSegment(runs_[nextSegment_], nextSegment_);

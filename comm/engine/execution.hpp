@@ -112,6 +112,9 @@ private:
     Status enterMeeting(const std::shared_ptr<const CompiledPlan>& plan);
     void tellBlocks();
     void tellShared();
+    void showInput(std::size_t bytes);
+    bool areAllShown() const;
+    void takeShown();
     void publish();
     bool decideMapping();
     bool mustStage() const;
@@ -168,6 +171,7 @@ private:
     bool isStreaming_ = false;  ///< results are stored around the cache
     bool isBulky_ = false;      ///< copies and reductions take longer than waking a peer
     bool isUneven_ = false;     ///< an all-to-all with counts: peers' blocks lie as they say
+    bool isShown_ = false;      ///< then, my input in my lane
     int unverified_ = 0;
     std::vector<char> verified_;  ///< per position of my node
     std::uint64_t inputOffset_ = kNotMapped;

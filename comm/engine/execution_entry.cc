@@ -5,6 +5,7 @@
 #include "comm/engine/engine.hpp"
 #include "comm/engine/execution.hpp"
 #include "comm/engine/membership.hpp"
+#include "comm/reduce/reducer.hpp"
 
 namespace isthmus {
 
@@ -55,10 +56,13 @@ Status Execution::enter() {
     const bool prefersReading =
         choosesWay && group_.readChoice().prefersReading(call_->collective, bothBytes_);
 
-    if (isUneven_) tellBlocks();
+    if (isUneven_) {
+        tellBlocks();
+        showInput(whole.inputBytes());
+    }
     if (!prepared.dependsOnNode()) {
         ISTHMUS_TRY(bind(plans[0] ? Mapping::kNone : plans[1] ? Mapping::kShared : Mapping::kAll));
-    } else if (!isMapped && !canBeRead_) {
+    } else if (!isMapped && !canBeRead_ && !isShown_) {
         ISTHMUS_TRY(bind(Mapping::kShared));  // no need to wait for anybody: all will stage
     }
     CallSlot& slot = group_.slotOf(group_.myPosition(), lane_);
@@ -96,6 +100,40 @@ void Execution::tellShared() {
     CallSlot& slot = group_.slotOf(group_.myPosition(), lane_);
     slot.sharedOffset = group_.engine().mappedOffset(shared_, sharedBytes_);
     slot.sharedSlotBytes = sharedSlotBytes_;
+}
+
+/// Where all inputs of an all-to-all with counts are small, nobody has to meet again: the way of
+/// "inline", which no rank could choose before it knows the others' sizes.
+void Execution::showInput(std::size_t bytes) {
+    const int nodeRanks = static_cast<int>(verified_.size());
+    const bool isOneNode = group_.ranks() == nodeRanks && call_->prepared->dependsOnNode();
+    CallSlot& slot = group_.slotOf(group_.myPosition(), lane_);
+    isShown_ = isOneNode && bytes <= static_cast<std::uint64_t>(group_.inlineLimit());
+    slot.isShown = isShown_;
+    if (!isShown_) return;
+    isBulky_ = false;
+    if (bytes > 0) copyBytes(slot.shownInput(nodeRanks), input_, bytes, false);
+}
+
+bool Execution::areAllShown() const {
+    for (std::size_t i = 0; i < verified_.size() && isShown_; ++i) {
+        if (!group_.slotOf(static_cast<int>(i), lane_).isShown) return false;
+    }
+    return isShown_;
+}
+
+void Execution::takeShown() {
+    const int nodeRanks = static_cast<int>(verified_.size());
+    std::size_t at = 0;
+    for (Rank rank = 0; rank < group_.ranks(); ++rank) {
+        CallSlot& slot = group_.slotOf(group_.member(rank).position, lane_);
+        const BlockNotice& block = slot.blocks()[group_.myPosition()];
+        if (block.sent > 0)
+            copyBytes(call_->output + at, slot.shownInput(nodeRanks) + block.inputOffset,
+                      block.sent, false);
+        at += block.sent;
+    }
+    isDone_ = true;
 }
 
 void Execution::hasEnteredBefore() {
@@ -155,7 +193,7 @@ bool Execution::verifyPeers() {
 /// My buffers are not mapped and the node's first rank does not want them read: no need to wait
 /// for the others. The first itself waits while it tries which way is quicker.
 bool Execution::mustStage() const {
-    if (inputOffset_ != kNotMapped || !verified_[0]) return false;
+    if (isShown_ || inputOffset_ != kNotMapped || !verified_[0]) return false;
     if (group_.slotOf(0, lane_).prefersReading) return false;
     return group_.myPosition() != 0 || group_.readChoice().isSettled(call_->collective, bothBytes_);
 }
@@ -175,6 +213,10 @@ Mapping Execution::agreedMapping() const {
 
 bool Execution::decideMapping() {
     if (unverified_ > 0 && !mustStage()) return false;
+    if (areAllShown()) {
+        takeShown();
+        return true;
+    }
     const Mapping mapping = unverified_ > 0 ? Mapping::kShared : agreedMapping();
     if (canBeRead_ && inputOffset_ == kNotMapped && group_.myPosition() == 0) {
         decidedAt_ = group_.engine().now();

@@ -91,6 +91,7 @@ public:
         return std::span(inlineAreas_).subspan(lane * nodeRanks_.size(), nodeRanks_.size());
     }
     std::size_t inlineBytes() const { return config_.inlineBytes; }
+    std::int64_t inlineLimit() const { return config_.inlineLimit; }
     /// Peers may read this of a call that is over here: it stays until the lane serves another.
     void keep(int lane, ScratchPool::Block block);
     bool canRead() const { return config_.canRead; }

@@ -15,6 +15,7 @@ constexpr std::size_t kArenaBytes = std::size_t{64} << 20;
 /// Of jobs over devices, of which a test has many at once: all pages are there from the start.
 constexpr std::size_t kSmallArenaBytes = std::size_t{8} << 20;
 constexpr std::size_t kInlineBytes = 4096;  // of each lane
+constexpr std::int64_t kInlineLimit = 2048;
 constexpr std::uint64_t kGroupId = 0x6e6;
 
 }  // namespace
@@ -143,6 +144,7 @@ void EngineJob::makeGroup(Rank rank) {
     config.layout = layout_;
     config.block = mine.block;
     config.inlineBytes = kInlineBytes;
+    config.inlineLimit = kInlineLimit;
     config.canRead = reads_.pid != 0;
     config.reading = ReadChoice::Wish::kAlways;
     for (Rank other = 0; other < ranks(); ++other) {

@@ -193,6 +193,20 @@ TEST_P(Uneven, OneRankMaySendOrGetEverything) {
     exchange(*jobOfAll, onlyTo(0, ranks, 0), way());
 }
 
+TEST_P(Uneven, BlocksMayBeTinyInSomeRanksOrInAll) {
+    const auto jobOfAll = job();
+    const int ranks = jobOfAll->ranks();
+    std::mt19937 random(11);
+    for (int call = 0; call < 40 && !HasFatalFailure(); ++call) {
+        std::vector<Counts> counts(ranks, Counts(ranks));
+        for (Counts& row : counts) {
+            for (std::size_t& count : row) count = random() % 21;
+        }
+        if (call % 3 == 2) counts[random() % ranks][random() % ranks] = 3001;
+        exchange(*jobOfAll, counts, way(), call % 2 == 1);
+    }
+}
+
 // A rank's blocks begin elsewhere in what it gets than in what it sends.
 TEST_P(Uneven, BlocksMayBeExchangedInPlace) {
     const auto jobOfAll = job();
@@ -232,6 +246,21 @@ TEST_P(Uneven, WhoDisagreesIsNamedAndNothingIsWrittenBeyond) {
                         testing::HasSubstr(std::to_string(odd * 4) + " bytes from it"));
         }
     }
+}
+
+TEST(UnevenOfFewBytes, MeetsOnce) {
+    EngineJob job({0, 0});
+    const Exchange calls(job, {{1, 70}, {3, 2}}, Memory::kOrdinary, false);
+    const Way way{.algorithm = "direct"};
+    const auto first = job.start(0, calls.request(0), way);
+    const auto last = job.start(1, calls.request(1), way);
+    job.step(0);
+    EXPECT_FALSE(first->isDone());
+    for (int turn = 0; turn < 3; ++turn) job.step(1);  // the first does nothing meanwhile
+    EXPECT_TRUE(last->isDone());
+    job.settle();
+    EXPECT_TRUE(first->isDone());
+    calls.check();
 }
 
 const Case kCases[] = {
