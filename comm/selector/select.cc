@@ -6,6 +6,7 @@
 
 #include "comm/engine/call.hpp"
 #include "comm/selector/many_nodes.hpp"
+#include "comm/selector/reasons.hpp"
 
 namespace isthmus {
 namespace {
@@ -383,36 +384,7 @@ std::string reasonOf(const Selection& selection, const CallShape& call, const La
                    ? "tiny: one meeting inside the node costs less than two"
                    : "one node: ranks read and write each other's memory";
     }
-    if (selection.algorithm.find("three_level") != std::string::npos) {
-        return "links between racks are slower: each carries what it must, once";
-    }
-    if (selection.algorithm.find("ring") != std::string::npos) {
-        return exchangeKeepsBound(layout) ? "large messages over many nodes: neighbours only"
-                                          : "unequal nodes: an exchange would overload a big one";
-    }
-    if (selection.algorithm.find("butterfly") != std::string::npos) {
-        return "many nodes: few rounds and messages at the least bytes";
-    }
-    if (selection.algorithm.find("double_tree") != std::string::npos) {
-        return "many nodes and few passes: a chain of nodes would not fill";
-    }
-    if (selection.algorithm.find("doubling") != std::string::npos) {
-        return layout.nodes.size() == 2 ? "two nodes and a small shard: one round, same bytes"
-                                        : "small: fewest rounds and messages, at more bytes";
-    }
-    if (selection.algorithm == kLeaders) {
-        return "small: one message between two nodes, sent by one rank of each";
-    }
-    if (selection.algorithm.find("node_first") != std::string::npos) {
-        return "small blocks: those for a rank go together, same bytes";
-    }
-    if (selection.algorithm.find("exchange") != std::string::npos) {
-        return "few nodes or small messages: fewest rounds at the least bytes";
-    }
-    if (selection.algorithm.find("owners") != std::string::npos) {
-        return "cards differ: each node owns what its card can carry";
-    }
-    return "least bytes between nodes";
+    return reasonOverNodes(selection.algorithm, layout, exchangeKeepsBound(layout));
 }
 
 }  // namespace isthmus
