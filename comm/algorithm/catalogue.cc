@@ -23,20 +23,21 @@ std::string knownNames(Collective collective) {
 
 /// Every rank once, nodes by lowest rank, ranks ascending.
 bool isOrderly(const Layout& layout) {
-    std::vector<bool> isSeen(static_cast<std::size_t>(layout.ranks()), false);
+    const int ranks = layout.ranks();  // it counts
+    std::vector<bool> isSeen(static_cast<std::size_t>(ranks), false);
     Rank lowest = -1;
     for (const std::vector<Rank>& members : layout.nodes) {
         if (members.empty() || members.front() <= lowest) return false;
         lowest = members.front();
         Rank before = -1;
         for (const Rank rank : members) {
-            if (rank <= before || rank >= layout.ranks()) return false;
+            if (rank <= before || rank >= ranks) return false;
             if (isSeen[static_cast<std::size_t>(rank)]) return false;
             isSeen[static_cast<std::size_t>(rank)] = true;
             before = rank;
         }
     }
-    return layout.ranks() > 0;
+    return ranks > 0;
 }
 
 /// None, or one for each node, that together are something.

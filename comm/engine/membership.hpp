@@ -60,7 +60,7 @@ struct MembershipConfig {
     int cards = 1;         ///< that every process uses at once
     bool canRead = false;  ///< each of my node's ranks the memory of the others: Member::pid
     ReadChoice::Wish reading = ReadChoice::Wish::kMeasure;
-    void* block = nullptr;        ///< memory of my ControlBlock, to be freed at the end
+    void* block = nullptr;         ///< memory of my ControlBlock, to be freed at the end
     std::int64_t inlineLimit = 0;  ///< operand bytes that may go inline
     std::size_t inlineBytes = 0;   ///< of each lane, for that
 };
