@@ -59,7 +59,7 @@ CallingCard cardOf(Runtime& runtime) {
     card.rack = runtime.rack();
     card.cpuMask = cpuMaskHere();
     card.cpusAllowed = runtime.engine().config().cpus;
-    card.ranksOnNode = runtime.engine().config().ranksOnNode;
+    card.sharesProcessors = runtime.sharesProcessors();
     card.lineBitsPerSecond = static_cast<std::uint64_t>(runtime.lineBitsPerSecond());
     card.cards = static_cast<std::uint8_t>(runtime.cards());
     card.missing = runtime.missingTransports();
@@ -83,7 +83,7 @@ Bytes pack(const CallingCard& card) {
     writer.put(static_cast<std::uint8_t>(card.onlySums ? 1 : 0));
     writer.put(std::string_view(card.rack.name)).put(card.rack.bitsPerSecond);
     writer.put(std::span<const std::byte>(card.cpuMask));
-    writer.put(card.cpusAllowed).put(card.ranksOnNode);
+    writer.put(card.cpusAllowed).put(static_cast<std::uint8_t>(card.sharesProcessors ? 1 : 0));
     writer.put(card.mark.pid).put(card.mark.address).put(card.mark.value);
     writer.put(std::span<const std::byte>(card.inside));
     writer.put(static_cast<std::uint8_t>(card.between.size()));
@@ -121,7 +121,7 @@ Result<CallingCard> unpack(const Bytes& bytes, Rank rank) {
     card.rack = {reader.getText(), reader.get<std::uint64_t>(), card.lineBitsPerSecond};
     card.cpuMask = bytesOf(reader);
     card.cpusAllowed = reader.get<std::int32_t>();
-    card.ranksOnNode = reader.get<std::int32_t>();
+    card.sharesProcessors = reader.get<std::uint8_t>() != 0;
     card.mark.pid = reader.get<std::int32_t>();
     card.mark.address = reader.get<std::uint64_t>();
     card.mark.value = reader.get<std::uint64_t>();

@@ -33,10 +33,10 @@ struct CallingCard {
     std::uint8_t cards = 1;
     bool onlySums = false;
     RackWord rack;
-    Bytes cpuMask;                 ///< that it may run on: bit by number, no zero bytes at the end
-    std::int32_t cpusAllowed = 1;  ///< no more than these; fewer where a container says so
-    std::int32_t ranksOnNode = 1;  ///< the most that it has seen in a communicator
-    ReadMark mark;                 ///< of nobody where ISTHMUS_READ_PEERS is never
+    Bytes cpuMask;                  ///< that it may run on: bit by number, no zero bytes at the end
+    std::int32_t cpusAllowed = 1;   ///< no more than these; fewer where a container says so
+    bool sharesProcessors = false;  ///< with other ranks, as an earlier communicator found
+    ReadMark mark;                  ///< of nobody where ISTHMUS_READ_PEERS is never
 
     /// Null: not offered.
     const TransportOffer* offer(std::string_view name) const;

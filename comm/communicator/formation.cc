@@ -365,6 +365,13 @@ Result<MembershipConfig> formMembership(Runtime& runtime, Exchanger& exchanger, 
         config.reading = runtime.reading() == Runtime::Reading::kAlways
                              ? ReadChoice::Wish::kAlways
                              : ReadChoice::Wish::kMeasure;
+        std::vector<CallingCard> ofNode;
+        for (const Rank rank : config.layout.nodes[config.layout.nodeOf(me)]) {
+            ofNode.push_back((*cards)[static_cast<std::size_t>(rank)]);
+        }
+        const int processors = processorsOf(ofNode);
+        if (static_cast<int>(ofNode.size()) > processors) runtime.noteSharedProcessors();
+        config.cacheBytes = cacheBytesFor(processors, runtime.engine().cacheBytes());
         config.layout.summing = summingOf(*cards);
         config.layout.shares = sharesOf(config.layout, *cards);
         auto racks = racksOf(config.layout, *cards);

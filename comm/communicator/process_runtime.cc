@@ -52,15 +52,9 @@ int allowedCpus() {
     return std::max(cpus, 1);
 }
 
-// What a job may hope to find in the last cache. A virtual machine or container of few processors
-// is told of the host's whole cache, which others share: no machine has had much more than 8 MiB
-// for each core (second and third level together). With 2 of a Xeon's and 260 MiB reported, 64 MiB
-// between two ranks took twice as long stored through the caches (benchmarks/NOTES.md).
-std::size_t cacheBytesFor(int cpus) {
-    constexpr std::size_t kMostForEach = std::size_t{8} << 20;
+std::size_t lastLevelCacheBytes() {
     const long bytes = ::sysconf(_SC_LEVEL3_CACHE_SIZE);
-    const std::size_t all = bytes > 0 ? static_cast<std::size_t>(bytes) : std::size_t{32} << 20;
-    return std::min(all, kMostForEach * static_cast<std::size_t>(cpus));
+    return bytes > 0 ? static_cast<std::size_t>(bytes) : std::size_t{32} << 20;
 }
 
 ProcessId newProcessId() {
@@ -234,8 +228,8 @@ Result<std::unique_ptr<Runtime>> makeForProcess(const std::string& towards) {
     EngineConfig engine;
     engine.self = newProcessId();
     engine.clock = &clock;
+    engine.cacheBytes = lastLevelCacheBytes();
     engine.cpus = allowedCpus();
-    engine.cacheBytes = cacheBytesFor(engine.cpus);
     Result<RackWord> rack = rackOf(*options);
     if (!rack.ok()) return rack.status();
     const auto choice = parseTransports(options->text("ISTHMUS_TRANSPORTS"));

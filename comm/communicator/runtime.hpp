@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -67,6 +68,9 @@ public:
 
     const Options& options() const { return options_; }
     const SelectorOptions& selectorOptions() const { return selectorOptions_; }
+    /// Whether ranks of this process's node have been seen to outnumber their processors.
+    bool sharesProcessors() const { return sharesProcessors_.load(std::memory_order_relaxed); }
+    void noteSharedProcessors() { sharesProcessors_.store(true, std::memory_order_relaxed); }
     Arena& arena() { return *arena_; }
     Engine& engine() { return *engine_; }
     const ProcessId& self() const { return engine_->config().self; }
@@ -104,6 +108,7 @@ private:
 
     Options options_;
     SelectorOptions selectorOptions_;
+    std::atomic<bool> sharesProcessors_{false};
     std::unique_ptr<Arena> arena_;
     std::unique_ptr<Engine> engine_;
     Transport* insideNode_ = nullptr;

@@ -45,11 +45,11 @@ Status Execution::enter() {
     if (!isMapped) inputOffset_ = outputOffset_ = kNotMapped;
     bothBytes_ = whole.inputBytes() + whole.outputBytes();
     const std::size_t footprint = bothBytes_ * group_.nodeRanks().size();
-    isStreaming_ = footprint > group_.engine().cacheBytes();
+    isStreaming_ = footprint > group_.cacheBytes();
     isBulky_ = footprint > kBulkyBytes;
     // Far beyond the caches staging keeps its windows in them, and reading goes by memory; to try
     // which is quicker would take long.
-    const bool isHuge = footprint > kReadInCaches * group_.engine().cacheBytes();
+    const bool isHuge = footprint > kReadInCaches * group_.cacheBytes();
     canBeRead_ =
         reading && group_.canRead() && !isHuge && (reading->plan.inPlaceSafe || !isInPlace);
     const bool choosesWay = canBeRead_ && !isMapped && group_.myPosition() == 0;

@@ -60,6 +60,8 @@ struct MembershipConfig {
     int cards = 1;         ///< that every process uses at once
     bool canRead = false;  ///< each of my node's ranks the memory of the others: Member::pid
     ReadChoice::Wish reading = ReadChoice::Wish::kMeasure;
+    /// What its node's ranks may hope to find in their caches, together.
+    std::size_t cacheBytes = std::size_t{32} << 20;
     void* block = nullptr;         ///< memory of my ControlBlock, to be freed at the end
     std::int64_t inlineLimit = 0;  ///< operand bytes that may go inline
     std::size_t inlineBytes = 0;   ///< of each lane, for that
@@ -91,6 +93,7 @@ public:
         return std::span(inlineAreas_).subspan(lane * nodeRanks_.size(), nodeRanks_.size());
     }
     std::size_t inlineBytes() const { return config_.inlineBytes; }
+    std::size_t cacheBytes() const { return config_.cacheBytes; }
     std::int64_t inlineLimit() const { return config_.inlineLimit; }
     /// Peers may read this of a call that is over here: it stays until the lane serves another.
     void keep(int lane, ScratchPool::Block block);

@@ -27,6 +27,16 @@ TEST(Processors, AreTheUnionOfWhatRanksMayUse) {
     EXPECT_EQ(processorsOf({cardOn({0x1}), cardOn({0x2}), cardOn({0, 0x80})}), 3);  // bound ranks
     EXPECT_EQ(processorsOf({cardOn({0xff}, 8), cardOn({0xff}, 8)}), 8);
     EXPECT_EQ(processorsOf({cardOn({0xff}, 3), cardOn({0xff}, 8)}), 3);  // a container's share
+    EXPECT_EQ(processorsOf({cardOn({}), cardOn({})}), 2);                // nobody knows
+}
+
+TEST(Caches, AreOfTheProcessorsThatRanksHaveTogether) {
+    EXPECT_EQ(cacheBytesFor(2, std::size_t{260} << 20), std::size_t{16} << 20);
+    EXPECT_EQ(cacheBytesFor(8, std::size_t{32} << 20), std::size_t{32} << 20);
+    // Three ranks bound to a core each have those of three.
+    EXPECT_EQ(cacheBytesFor(processorsOf({cardOn({0x1}), cardOn({0x2}), cardOn({0x4})}),
+                            std::size_t{260} << 20),
+              std::size_t{24} << 20);
 }
 
 TEST(InlineLimit, IsLargerWhereRanksShareProcessors) {
@@ -35,7 +45,7 @@ TEST(InlineLimit, IsLargerWhereRanksShareProcessors) {
     EXPECT_EQ(limitOf({cardOn({0x1}), cardOn({0x2})}), 8 << 10);
     EXPECT_EQ(limitOf({cardOn({0x1}), cardOn({0x1})}), 64 << 10);
     CallingCard crowded = cardOn({0x3});
-    crowded.ranksOnNode = 4;  // two of four ranks make a communicator of their own
+    crowded.sharesProcessors = true;  // two of four ranks make a communicator of their own
     EXPECT_EQ(limitOf({cardOn({0x3}), crowded}), 64 << 10);
 }
 
