@@ -31,9 +31,16 @@ public:
     void couldNotRead(Collective collective, std::uint64_t bytes);
 
 private:
+    static constexpr int kTries = 9;
+    // The first ones pay for pages, and for the caches that the other way left.
+    static constexpr int kNotLookedAt = 2;
+
     struct Way {
+        Way() { times.fill(Time::max()); }
+
         int tries = 0;
-        Time least = Time::max();
+        std::array<Time, kTries - kNotLookedAt> times;
+        Time median = Time::max();  ///< once all were tried
     };
     struct Trial {
         std::array<Way, 2> ways;  ///< staged, read

@@ -91,9 +91,10 @@ BenchSession::~BenchSession() {
     }
 }
 
-void BenchSession::use(const std::string& algorithm, int iterations) {
+void BenchSession::use(const std::string& algorithm, int iterations, int warmups) {
     options_.algorithm = algorithm;
     options_.iterations = iterations;
+    options_.warmups = warmups;
     callOptions_.algorithm = algorithm.empty() ? nullptr : options_.algorithm.c_str();
 }
 

@@ -44,8 +44,8 @@ public:
     const Layout& layout() const { return layout_; }
 
     /// What measure() does from now on: the algorithm ("": chosen by the selector), the timed
-    /// iterations. The same on every rank.
-    void use(const std::string& algorithm, int iterations);
+    /// iterations and the untimed ones before them. The same on every rank.
+    void use(const std::string& algorithm, int iterations, int warmups);
 
     /// Collective: who is where.
     Result<std::vector<BenchRankInfo>> rankInfos();
