@@ -140,9 +140,11 @@ private:
         return (others + scatters + paired) / micro + exposed((gathers - paired) / micro, window);
     }
 
-    /// What is left of communication that overlaps with computing, which both slow down.
+    /// What is left of communication that overlaps with computing, which both slow down while both
+    /// last: what is longer than the window is alone afterwards.
     double exposed(double seconds, double window) const {
-        return std::max(0.0, seconds * rates_.overlapSlowdown - window);
+        const double slowed = std::min(seconds, window) * (rates_.overlapSlowdown - 1);
+        return std::max(0.0, seconds + slowed - window);
     }
 
     void computeStage(int stage) {

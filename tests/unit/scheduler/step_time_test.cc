@@ -182,6 +182,26 @@ TEST(StepTime, ShardsInsideNodesCrossOnceAStep) {
     EXPECT_NEAR(across / (2 * 3.0 / 4 * static_cast<double>(model.parameters()) * 2), 1, 1e-6);
 }
 
+// What computing hides is slowed by it; what outlasts computing goes at the card's full rate.
+TEST(StepTime, CommunicationThatOutlastsComputingIsAloneThen) {
+    const Model model = gptModel(transformer(8, 512, 8, 1000, 128));
+    Job job;
+    job.globalBatch = 4;
+    JobPlace place;
+    place[Span::kData] = {4, 1, 1, true};
+    const auto seconds = [&](double rate) {
+        Rates rates;
+        rates.cardBytesPerSecond = rate;
+        rates.cardReached = 1;
+        const auto step = stepTime(model, job, ways(1, 1, 4), evenCut(1, 1, 10), place, rates);
+        EXPECT_TRUE(step.ok());
+        return step.ok() ? step->seconds : 0;
+    };
+    // A ring of four: 2 x 3/4 of the gradients (f32) out of each card.
+    const double bytes = 2 * 3.0 / 4 * 4 * static_cast<double>(model.parameters());
+    EXPECT_NEAR((seconds(5e6) - seconds(1e7)) / (bytes / 1e7), 1, 1e-4);
+}
+
 TEST(StepTime, MoreLinkIsNeverSlower) {
     const Model model = gptModel(transformer(8, 512, 8, 1000, 128));
     Job job;
