@@ -33,7 +33,8 @@ Topology topologyOf(const std::string& name, int ranks, int ranksOfNode, const M
     topology.known = topology.layout;
     std::vector<int> rackOf;
     const int rack = ranksOfRack(ranksOfNode, machines);
-    for (int node = 0; node < ranks / ranksOfNode; ++node)
+    const int nodes = ranks / ranksOfNode;
+    for (int node = 0; node < nodes; ++node)
         rackOf.push_back(node * ranksOfNode / rack);
     topology.layout.racks = {rackOf};
     topology.isFree = name == "fat_tree" || name == "rails";
@@ -41,7 +42,7 @@ Topology topologyOf(const std::string& name, int ranks, int ranksOfNode, const M
     const double narrower = topology.isFree ? 1 : machines.oversubscription;
     if (name.starts_with("rails")) {
         model.cardsPerNode = ranksOfNode;
-        model.railBytesPerSecond = model.wireBytesPerSecond * (ranks / ranksOfNode) / narrower;
+        model.railBytesPerSecond = model.wireBytesPerSecond * nodes / narrower;
     } else {
         const int cards = rack / ranksOfNode;
         model.rackBytesPerSecond = model.wireBytesPerSecond * cards / narrower;

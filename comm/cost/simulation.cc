@@ -51,7 +51,8 @@ void Simulation::layTrunks(const Layout& layout) {
 
 std::size_t Simulation::cardOf(Rank rank) const {
     const int place = placeInNode_[static_cast<std::size_t>(rank)] % model_.cardsPerNode;
-    return static_cast<std::size_t>(nodeOf(rank) * model_.cardsPerNode + place);
+    return static_cast<std::size_t>(nodeOf(rank)) * static_cast<std::size_t>(model_.cardsPerNode) +
+           static_cast<std::size_t>(place);
 }
 
 double Simulation::rankRate(Rank rank, double nodeRate) const {
