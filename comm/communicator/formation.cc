@@ -107,6 +107,7 @@ std::vector<Rank> getRanks(ByteReader& reader, int most) {
         const auto rank = reader.get<std::int32_t>();
         if (rank >= 0 && rank < most) ranks.push_back(rank);
     }
+    std::sort(ranks.begin(), ranks.end());
     return ranks;
 }
 
@@ -183,7 +184,7 @@ bool nodeReadsItself(const std::vector<Rank>& node, const std::vector<Proof>& pr
                const auto& readable = proofs[static_cast<std::size_t>(reader)].readable;
                return std::all_of(node.begin(), node.end(), [&](Rank other) {
                    return other == reader ||
-                          std::find(readable.begin(), readable.end(), other) != readable.end();
+                          std::binary_search(readable.begin(), readable.end(), other);
                });
            });
 }
@@ -289,9 +290,10 @@ Status placeMembers(Runtime& runtime, MembershipConfig& config,
 
 }  // namespace
 
-std::vector<int> nodesFromProofs(const std::vector<std::vector<Rank>>& proven) {
+std::vector<int> nodesFromProofs(std::vector<std::vector<Rank>> proven) {
+    for (std::vector<Rank>& ranks : proven) std::sort(ranks.begin(), ranks.end());
     const auto knows = [&](Rank a, Rank b) {
-        return std::find(proven[a].begin(), proven[a].end(), b) != proven[a].end();
+        return std::binary_search(proven[a].begin(), proven[a].end(), b);
     };
     std::vector<std::vector<Rank>> nodes;
     std::vector<int> nodeOfRank;
@@ -360,7 +362,7 @@ Result<MembershipConfig> formMembership(Runtime& runtime, Exchanger& exchanger, 
     if (status.ok()) {
         std::vector<std::vector<Rank>> proven;
         for (const Proof& each : *proofs) proven.push_back(each.ranks);
-        config.layout = Layout::of(nodesFromProofs(proven));
+        config.layout = Layout::of(nodesFromProofs(std::move(proven)));
         config.canRead = nodeReadsItself(config.layout.nodes[config.layout.nodeOf(me)], *proofs);
         config.reading = runtime.reading() == Runtime::Reading::kAlways
                              ? ReadChoice::Wish::kAlways

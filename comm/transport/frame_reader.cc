@@ -10,7 +10,7 @@ constexpr std::size_t kMostPieces = 64;
 }
 
 Moved FrameReader::read(InStream& stream, std::size_t budgetBytes) {
-    if (stage_.empty()) stage_.resize(kStageBytes);
+    if (stage_ == nullptr) stage_ = std::make_unique_for_overwrite<std::byte[]>(kStageBytes);
     Moved total;
     while (total.bytes < budgetBytes) {
         const Moved moved = readOnce(stream);
@@ -33,7 +33,7 @@ Moved FrameReader::readOnce(InStream& stream) {
         }
     }
     if (direct == left_ || isDiscarding_) {
-        pieces_.push_back({stage_.data() + stageEnd_, stage_.size() - stageEnd_});
+        pieces_.push_back({stage_.get() + stageEnd_, kStageBytes - stageEnd_});
     }
     Moved moved = stream.readSome(pieces_);
     const std::size_t intoTarget = std::min<std::uint64_t>(moved.bytes, direct);
@@ -59,7 +59,7 @@ Status FrameReader::digest() {
         }
     }
     if (stageBegin_ > 0) {
-        std::memmove(stage_.data(), stage_.data() + stageBegin_, stageEnd_ - stageBegin_);
+        std::memmove(stage_.get(), stage_.get() + stageBegin_, stageEnd_ - stageBegin_);
         stageEnd_ -= stageBegin_;
         stageBegin_ = 0;
     }
@@ -68,7 +68,7 @@ Status FrameReader::digest() {
 
 Status FrameReader::startFrame() {
     const auto header = decodeFrameHeader(std::span<const std::byte, kFrameHeaderBytes>(
-        stage_.data() + stageBegin_, kFrameHeaderBytes));
+        stage_.get() + stageBegin_, kFrameHeaderBytes));
     if (!header.ok()) return header.status();
     stageBegin_ += kFrameHeaderBytes;
     header_ = *header;
@@ -91,7 +91,7 @@ void FrameReader::takeStaged() {
     }
     while (take > 0) {
         const std::size_t bytes = std::min(take, target_[targetAt_].iov_len);
-        std::memcpy(target_[targetAt_].iov_base, stage_.data() + stageBegin_, bytes);
+        std::memcpy(target_[targetAt_].iov_base, stage_.get() + stageBegin_, bytes);
         advanceTarget(bytes);
         stageBegin_ += bytes;
         take -= bytes;

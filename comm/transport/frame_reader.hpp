@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <vector>
 
 #include "comm/transport/byte_stream.hpp"
@@ -40,10 +41,10 @@ private:
     void takeStaged();
     void advanceTarget(std::size_t bytes);
 
-    static constexpr std::size_t kStageBytes = 32 * 1024;
+    static constexpr std::size_t kStageBytes = 32 * 1024;  // pages that nothing reaches stay unused
 
     FrameSink& sink_;
-    std::vector<std::byte> stage_;  // [stageBegin_, stageEnd_) was read and not digested yet
+    std::unique_ptr<std::byte[]> stage_;  // [stageBegin_, stageEnd_) was read and not digested yet
     std::size_t stageBegin_ = 0;
     std::size_t stageEnd_ = 0;
 

@@ -1,5 +1,8 @@
 #include "comm/transport/inproc/inproc_transport.hpp"
 
+#include <sys/mman.h>
+
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <map>
@@ -7,15 +10,29 @@
 #include <thread>
 #include <utility>
 
+#include "comm/base/assert.hpp"
 #include "comm/transport/byte_ring.hpp"
 #include "comm/transport/link_table.hpp"
 
 namespace isthmus {
 
-/// One direction between two processes-in-spirit.
+/// One direction between two processes-in-spirit. Its pages come when bytes do: a thousand ranks
+/// that hardly talk need hardly any memory.
 struct InprocPipe {
-    alignas(128) std::array<std::byte, kRingMemoryBytes> memory{};
+    InprocPipe()
+        : memory(
+              static_cast<std::byte*>(::mmap(nullptr, kRingMemoryBytes, PROT_READ | PROT_WRITE,
+                                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0))) {
+        ISTHMUS_ASSERT(memory != MAP_FAILED);
+    }
+    ~InprocPipe() { ::munmap(memory, kRingMemoryBytes); }
+    InprocPipe(const InprocPipe&) = delete;
+    InprocPipe& operator=(const InprocPipe&) = delete;
+
+    std::byte* const memory;
     std::atomic<bool> isWriterGone{false};
+    /// The reader was told of news here, or of room in the other direction, and has not looked yet.
+    std::atomic<bool> isAnnounced{false};
 };
 
 /// What others need of one transport to wake it.
@@ -24,9 +41,30 @@ struct InprocPort {
     std::atomic<bool> isOpen{true};
     Endpoint::MappedArena arena;
 
-    std::mutex mutex;
-    SleepSet* sleepSet = nullptr;  // guarded by mutex; null once the transport is gone
+    std::mutex mutex;              // guards the two below
+    SleepSet* sleepSet = nullptr;  // null once the transport is gone
+    std::vector<ProcessId> callers;
+    std::atomic<bool> hasCallers{false};
 
+    /// `caller` wrote to, or read from, the transport's end of `pipe`, which leads here.
+    void call(const ProcessId& caller, InprocPipe& pipe) {
+        if (!pipe.isAnnounced.exchange(true, std::memory_order_acq_rel)) {
+            const std::lock_guard lock(mutex);
+            callers.push_back(caller);
+            hasCallers.store(true, std::memory_order_release);
+        }
+        wake();
+    }
+
+    /// Who called since the last time.
+    std::vector<ProcessId> takeCallers() {
+        if (!hasCallers.load(std::memory_order_acquire)) return {};
+        const std::lock_guard lock(mutex);
+        hasCallers.store(false, std::memory_order_relaxed);
+        return std::exchange(callers, {});
+    }
+
+private:
     void wake() {
         std::atomic_thread_fence(std::memory_order_seq_cst);  // with the one in prepareSleep
         if (!isAsleep.load(std::memory_order_relaxed)) return;
@@ -60,12 +98,15 @@ public:
     InprocLink(InprocHub& hub, const ProcessId& self, const ProcessId& peer,
                TransportListener& listener, const FlowLimits& limits)
         : hub_(hub),
+          self_(self),
           peer_(peer),
           out_(hub.pipe(self, peer)),
           in_(hub.pipe(peer, self)),
-          writer_(out_->memory.data()),
-          reader_(in_->memory.data()),
-          endpoint_(peer, *this, listener, limits) {}
+          writer_(out_->memory),
+          reader_(in_->memory),
+          endpoint_(peer, *this, listener, limits) {
+        in_->isAnnounced.store(false, std::memory_order_relaxed);  // the first look is without
+    }
 
     ~InprocLink() override { leave(); }
 
@@ -83,13 +124,15 @@ public:
                                                                     : Endpoint::MappedArena{};
     }
     void ringDoorbell() override {
-        if (port_) port_->wake();
+        if (port_) port_->call(self_, *out_);
     }
 
     FrameEndpoint& endpoint() { return endpoint_; }
     const FrameEndpoint& endpoint() const { return endpoint_; }
 
     int progress() {
+        // Before anything is read: what comes later is announced again.
+        in_->isAnnounced.exchange(false, std::memory_order_acq_rel);
         if (!port_ && endpoint_.state() == Endpoint::State::kConnecting) findPort();
         // The flag before the bytes: what was written before it went up is still read.
         const bool isWriterGone = in_->isWriterGone.load(std::memory_order_acquire);
@@ -104,14 +147,24 @@ public:
         return count + (moved > 0 ? 1 : 0);
     }
 
+    /// Of its own accord, without a call of the peer.
+    bool isRestless() const {
+        return endpoint_.hasNews() || endpoint_.hasOutput() ||
+               endpoint_.state() == Endpoint::State::kConnecting;
+    }
+
+    bool hasUnread() const {
+        return !endpoint_.isGone() &&
+               (reader_.hasBytes() || in_->isWriterGone.load(std::memory_order_acquire));
+    }
+
     bool hasWork() const {
         return endpoint_.hasNews() ||
-               (!endpoint_.isGone() &&
-                (reader_.hasBytes() || in_->isWriterGone.load(std::memory_order_acquire) ||
-                 (isOpen() && endpoint_.hasOutput() && writer_.hasRoom())));
+               (!endpoint_.isGone() && isOpen() && endpoint_.hasOutput() && writer_.hasRoom());
     }
 
     bool isOpen() const { return endpoint_.state() == Endpoint::State::kOpen; }
+    bool isListed = false;  ///< among the transport's unread ones
     /// False when there is nothing left to push out.
     bool flush() {
         write();
@@ -140,6 +193,7 @@ private:
     }
 
     InprocHub& hub_;
+    const ProcessId self_;
     const ProcessId peer_;
     const std::shared_ptr<InprocPipe> out_;
     const std::shared_ptr<InprocPipe> in_;
@@ -170,11 +224,11 @@ public:
         {
             const std::lock_guard lock(hub_->mutex);
             // Peers that never talked to us learn it from their end of the pipe.
-            for (auto& [ends, pipe] : hub_->pipes) {
-                if (ends.first != self_) continue;
-                pipe->isWriterGone.store(true, std::memory_order_release);
-                const auto other = hub_->ports.find(ends.second);
-                if (other != hub_->ports.end()) other->second->wake();
+            for (auto mine = hub_->pipes.lower_bound({self_, ProcessId{}});
+                 mine != hub_->pipes.end() && mine->first.first == self_; ++mine) {
+                mine->second->isWriterGone.store(true, std::memory_order_release);
+                const auto other = hub_->ports.find(mine->first.second);
+                if (other != hub_->ports.end()) other->second->call(self_, *mine->second);
             }
         }
         const std::lock_guard lock(port_->mutex);
@@ -194,27 +248,41 @@ public:
             return Status::unsupported("the process belongs to another fabric");
         }
         auto& link = links_[peer];
-        if (!link) link = std::make_unique<InprocLink>(*hub_, self_, peer, listener_, limits_);
+        if (!link) {
+            link = std::make_unique<InprocLink>(*hub_, self_, peer, listener_, limits_);
+            all_.push_back(link.get());
+            list(*link);
+        }
         return static_cast<Endpoint*>(&link->endpoint());
     }
 
     int progress(Time now) override {
         lastNow_ = now;
         int count = 0;
-        // Callbacks may make endpoints: a map's iterators stay valid.
-        for (const auto& [peer, link] : links_) count += link->progress();
+        for (const ProcessId& caller : port_->takeCallers()) {
+            const auto found = links_.find(caller);
+            if (found != links_.end()) list(*found->second);
+        }
+        // Callbacks may make endpoints.
+        for (InprocLink* const link : std::exchange(unread_, {})) {
+            link->isListed = false;
+            count += moved(*link);
+        }
+        for (std::size_t at = 0; at < all_.size(); ++at) {
+            if (all_[at]->isRestless()) count += moved(*all_[at]);
+        }
         return count;
     }
 
     bool prepareSleep() override {
         port_->isAsleep.store(true, std::memory_order_relaxed);
         std::atomic_thread_fence(std::memory_order_seq_cst);  // with the one in wake
-        for (const auto& [peer, link] : links_) {
-            if (!link->hasWork()) continue;
-            wakeUp();
-            return false;
-        }
-        return true;
+        bool hasWork = port_->hasCallers.load(std::memory_order_acquire) || !unread_.empty();
+        hasWork = hasWork || std::any_of(all_.begin(), all_.end(), [](const InprocLink* link) {
+                      return link->isRestless() && link->hasWork();
+                  });
+        if (hasWork) wakeUp();
+        return !hasWork;
     }
     void wakeUp() override { port_->isAsleep.store(false, std::memory_order_relaxed); }
     /// Nobody tells when a peer's transport is made.
@@ -235,11 +303,18 @@ public:
     }
 
 private:
+    void list(InprocLink& link) {
+        if (!std::exchange(link.isListed, true)) unread_.push_back(&link);
+    }
+    int moved(InprocLink& link) {
+        const int count = link.progress();
+        if (link.hasUnread()) list(link);
+        return count;
+    }
     bool isWaitingForPort() const {
-        for (const auto& [peer, link] : links_) {
-            if (link->endpoint().state() == Endpoint::State::kConnecting) return true;
-        }
-        return false;
+        return std::any_of(all_.begin(), all_.end(), [](const InprocLink* link) {
+            return link->endpoint().state() == Endpoint::State::kConnecting;
+        });
     }
 
     const std::shared_ptr<InprocHub> hub_;
@@ -248,6 +323,8 @@ private:
     const FlowLimits limits_;
     const std::shared_ptr<InprocPort> port_;
     std::map<ProcessId, std::unique_ptr<InprocLink>> links_;
+    std::vector<InprocLink*> all_;     ///< the same links, quicker to go through
+    std::vector<InprocLink*> unread_;  ///< those with bytes left, and new ones
     Time lastNow_{0};
 };
 
