@@ -1,17 +1,14 @@
 """The figures that the project promises, measured in one run, each beside its limit."""
 import statistics
 
+import costs
 import mpi
+import overlap
 from layouts import Layout
+from rows import row_of
 from sides import Unavailable, placement_of
 
 MEGABYTE = 1 << 20
-
-
-def _row(what, value, limit, unit, is_least, detail=""):
-    holds = value >= limit if is_least else value <= limit
-    return {"what": what, "value": value, "limit": limit, "unit": unit, "at": "least" if is_least else "most",
-            "holds": holds, "detail": detail}
 
 
 def _torch(sides, say):
@@ -27,7 +24,7 @@ def _torch(sides, say):
                  f"(x {result['gloo_us'] / result['shared_us']:.1f})"
         if name == "all_reduce":
             detail += f", sum in mapped memory without a library {bound:.1f} ms"
-        yield _row(f"torch {name} 64 MB, 4 ranks, gloo / ours", ratio, limit, "x", True, detail)
+        yield row_of(f"torch {name} 64 MB, 4 ranks, gloo / ours", ratio, limit, "x", True, detail)
 
 
 def _openmpi(sides, say, rounds=5):
@@ -37,7 +34,7 @@ def _openmpi(sides, say, rounds=5):
         ours.append(sides.isthmus("all_reduce", MEGABYTE, pair)["p50_us"])
         theirs.append(mpi.measure(sides, "openmpi", "all_reduce", [MEGABYTE], pair, None)[MEGABYTE]["p50_us"])
     mine, peer = statistics.median(ours), statistics.median(theirs)
-    yield _row("all_reduce 1 MB, 2 ranks, Open MPI / ours", peer / mine, 4, "x", True,
+    yield row_of("all_reduce 1 MB, 2 ranks, Open MPI / ours", peer / mine, 4, "x", True,
                f"Open MPI {peer:.1f} us, isthmus {mine:.1f} us")
 
 
@@ -47,7 +44,7 @@ def _nodes(sides, say):
         half = sides.over_nodes(name, 64 * MEGABYTE, "2x2", "5gbit")
         detail = f"{half['time'] / 1e3:.1f} ms, bound {half['bound_time'] / 1e3:.1f} ms, " \
                  f"{half['wire_bytes']} of {half['wire_bound_bytes']} bytes a card"
-        yield _row(f"{name} 64 MB, 2x2 at 5 Gbit/s, share of bound", 100 * half["of_bound"], 85, "%", True, detail)
+        yield row_of(f"{name} 64 MB, 2x2 at 5 Gbit/s, share of bound", 100 * half["of_bound"], 85, "%", True, detail)
 
 
 def _latency(sides, say, rounds=5):
@@ -65,29 +62,33 @@ def _latency(sides, say, rounds=5):
              f"{statistics.median(one['p50_us'] for one in ours):.1f}, p99 " \
              f"{statistics.median(one['p99_us'] for one in ours):.0f}, most {worst:.0f} us; a meeting of 4 processes " \
              f"without a library {meeting:.1f} us (x {middle / meeting:.2f}), Open MPI {statistics.median(theirs):.1f} us"
-    yield _row("all_reduce 8 B, 4 ranks, blocking", middle, 10, "us", False, detail)
+    yield row_of("all_reduce 8 B, 4 ranks, blocking", middle, 10, "us", False, detail)
 
 
 def _communicators(sides, say):
     say("1000 communicators")
-    result = sides.communicators(1000)
+    result = sides.as_ranks("communicators", [1000], Layout.of("4"))[0]
     detail = f"grew by {result['descriptors']} descriptors, {result['threads']} threads, " \
              f"{result['resident_kb']} KB"
-    row = _row("1000 communicators of 2-4 ranks", result["seconds"], 10, "s", False, detail)
+    row = row_of("1000 communicators of 2-4 ranks", result["seconds"], 10, "s", False, detail)
     grew = result["descriptors"] > 0 or result["threads"] > 0 or result["resident_kb"] > 8192
     row["holds"] = row["holds"] and not grew
     yield row
 
 
-def measure(sides, say):
-    """Every figure; one that cannot be measured here has no value and says why."""
+PARTS = {"torch": _torch, "openmpi": _openmpi, "nodes": _nodes, "latency": _latency, "communicators": _communicators,
+         **overlap.PARTS, **costs.PARTS}
+
+
+def measure(sides, names, say):
+    """Every figure of these parts; one that cannot be measured here has no value and says why."""
     rows = []
-    for part in (_torch, _openmpi, _nodes, _latency, _communicators):
+    for name in names:
         before = sides.probe()
         try:
-            found = list(part(sides, say))
+            found = list(PARTS[name](sides, say))
         except Unavailable as reason:
-            found = [{"what": part.__name__.strip("_"), "value": None, "holds": None, "detail": str(reason)}]
+            found = [{"what": name, "value": None, "holds": None, "detail": str(reason)}]
         after = sides.probe()
         for row in found:
             row["placement"] = [placement_of(before), placement_of(after)]
@@ -95,16 +96,20 @@ def measure(sides, say):
     return rows
 
 
+def _number(value):
+    return f"{value:.2f}" if value >= 1 or value == 0 else f"{value:.3g}"
+
+
 def text(rows):
-    lines = [f"{'figure':<52} {'measured':>10} {'limit':>10}        placement"]
+    lines = [f"{'figure':<62} {'measured':>10} {'limit':>10}        placement"]
     for row in rows:
         place = "-".join(dict.fromkeys(row["placement"]))
         if row["value"] is None:
-            lines.append(f"{row['what']:<52} {'-':>10} {'':>10}        {place:<9} {row['detail']}")
+            lines.append(f"{row['what']:<62} {'-':>10} {'':>10}        {place:<9} {row['detail']}")
             continue
         sign = ">=" if row["at"] == "least" else "<="
         verdict = "ok" if row["holds"] else "MISSED"
-        measured = f"{row['value']:.2f} {row['unit']}"
+        measured = f"{_number(row['value'])} {row['unit']}"
         limit = f"{sign} {row['limit']} {row['unit']}"
-        lines.append(f"{row['what']:<52} {measured:>10} {limit:>10} {verdict:<6} {place:<9} {row['detail']}")
+        lines.append(f"{row['what']:<62} {measured:>10} {limit:>10} {verdict:<6} {place:<9} {row['detail']}")
     return "\n".join(lines)

@@ -39,14 +39,20 @@ def mpich(launcher, _layout, nodes):
     return command
 
 
-def measure(sides, name, collective, sizes, layout, nodes):
-    """{bytes: {p50_us, p99_us, mean_us}} of the slowest rank of each iteration."""
-    program = sides.compiled("mpi_peer.c", first_installed(COMPILERS[name]), "-std=gnu11")
+def as_ranks(sides, name, source, words, layout, nodes):
+    """{bytes: row} of a program of this folder that prints a JSON line for each size."""
+    program = sides.compiled(source, first_installed(COMPILERS[name]), "-std=gnu11")
     launcher = first_installed(LAUNCHERS[name])
     command = mpich(launcher, layout, nodes) if name == "mpich" else openmpi(launcher, layout, nodes, name == "han")
-    command = (nodes.enter if nodes is not None else []) + command + ["-n", str(layout.ranks), program, collective]
-    for size in sizes:
-        count = iterations_for(size, layout)
-        command.append(f"{size}:{max(2, count // 10)}:{count}")
+    command = (nodes.enter if nodes is not None else []) + command + ["-n", str(layout.ranks), program, *words]
     lines = sides.run(command).splitlines()
     return {row["bytes"]: row for row in (json.loads(line) for line in lines if line.startswith("{"))}
+
+
+def measure(sides, name, collective, sizes, layout, nodes):
+    """{bytes: {p50_us, p99_us, mean_us}} of the slowest rank of each iteration."""
+    words = [collective]
+    for size in sizes:
+        count = iterations_for(size, layout)
+        words.append(f"{size}:{max(2, count // 10)}:{count}")
+    return as_ranks(sides, name, "mpi_peer.c", words, layout, nodes)

@@ -63,6 +63,13 @@ def programs_of(text):
     return names
 
 
+def figures_of(text):
+    unknown = [name for name in text.split(",") if name not in figures.PARTS]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"no part {unknown[0]!r}; there are {', '.join(figures.PARTS)}")
+    return text.split(",")
+
+
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--layouts", type=layouts_of, default=layouts_of("2,4"), help="4: ranks here; 2x4@5gbit: nodes")
@@ -72,7 +79,8 @@ def arguments():
     parser.add_argument("--programs", type=programs_of, default=programs_of("arena,malloc,openmpi,mpich"),
                         help=", ".join(matrix.PROGRAMS) + " or all")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--figures", action="store_true", help="the promised figures only")
+    parser.add_argument("--figures", type=figures_of, nargs="?", const=list(figures.PARTS), metavar="PARTS",
+                        help="the promised figures only: all, or " + ", ".join(figures.PARTS))
     parser.add_argument("--json", metavar="FILE", help="write everything there too")
     parser.add_argument("--svg", metavar="FILE", help="draw time over bound, a line for each program")
     parser.add_argument("--isthmus", metavar="PROGRAM")
@@ -112,7 +120,7 @@ def main():
     try:
         sides = Sides(args.isthmus, args.build)
         if args.figures:
-            document = {"machine": machine(), "figures": figures.measure(sides, say)}
+            document = {"machine": machine(), "figures": figures.measure(sides, args.figures, say)}
             print(figures.text(document["figures"]))
         else:
             document = table(sides, args)

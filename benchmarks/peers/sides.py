@@ -94,11 +94,11 @@ class Sides:
         """A meeting of processes and a sum in memory that all map, without a library, at this moment."""
         return json.loads(self.run([self._own("bounds"), str(ranks), str(size)]))
 
-    def isthmus(self, collective, size, layout, memory="arena"):
+    def isthmus(self, collective, size, layout, memory="arena", element="float"):
         """Through the C API, of the slowest rank's times; `mean_us` is elapsed time by calls. Over nodes also the
         time that the bytes of the busiest card need."""
         count = iterations_for(size, layout)
-        kinds = [f"--{memory}"]
+        kinds = [f"--{memory}", "-d", element]
         if collective == "uneven_all_to_all":
             collective, kinds = "all_to_all", [*kinds, "--uneven"]
         where = ["--ranks", str(layout.ranks)] if layout.is_here else \
@@ -143,11 +143,20 @@ class Sides:
                     return python
         raise Unavailable("no Python here has both torch and isthmus")
 
-    def communicators(self, count):
-        program = os.path.join(self.build, "benchmarks", "peers", "communicators")
+    def built(self, name):
+        program = os.path.join(self.build, "benchmarks", "peers", name)
         if not os.path.exists(program):
             raise Unavailable(f"{program} is not built")
-        return json.loads(self.run([self.program, "run", "-n", "4", "--no-prefix", "--", program, str(count)]))
+        return program
+
+    def as_ranks(self, name, words, layout):
+        """Of a program of this folder: the JSON lines that it prints."""
+        where = ["-n", str(layout.ranks)] if layout.is_here else ["--nodes", layout.shape, "--rate", layout.rate]
+        command = [self.program, "run", *where, "--no-prefix", "--", self.built(name), *map(str, words)]
+        return [json.loads(line) for line in self.run(command).splitlines() if line.startswith("{")]
+
+    def in_one_process(self, name, *words):
+        return json.loads(self.run([self.built(name), *map(str, words)]))
 
 
 def placement_of(nanoseconds):

@@ -5,13 +5,18 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 import xml.etree.ElementTree
 
 BENCHMARKS = os.path.join(os.path.dirname(os.path.abspath(__file__)), *[os.pardir] * 3, "benchmarks")
 sys.path.insert(0, os.path.join(BENCHMARKS, "peers"))
 
+import figures  # noqa: E402
 import matrix  # noqa: E402
+import mpi  # noqa: E402
+import overlap  # noqa: E402
 import report  # noqa: E402
+import rows  # noqa: E402
 import section  # noqa: E402
 import sides  # noqa: E402
 from layouts import Layout  # noqa: E402
@@ -115,6 +120,36 @@ class Reports(unittest.TestCase):
 
     def test_say_sizes_as_people_do(self):
         self.assertEqual([report.size_text(size) for size in (8, 1024, 1 << 20, 1000)], ["8", "1K", "1M", "1000"])
+
+
+class Figures(unittest.TestCase):
+    def test_are_held_by_their_limits(self):
+        self.assertTrue(rows.row_of("speed", 90, 90, "%", True)["holds"])
+        self.assertFalse(rows.row_of("cost", 0.16, 0.15, "", False)["holds"])
+        missed = {**rows.row_of("cost", 0.0123, 0.01, "s", False, "why"), "placement": ["near", "far"]}
+        self.assertRegex(figures.text([missed]), "cost +0.0123 s +<= 0.01 s MISSED near-far +why")
+
+    def test_that_cannot_be_measured_say_why(self):
+        def refuse(*_):
+            raise sides.Unavailable("overlap is not built")
+        with unittest.mock.patch.dict(figures.PARTS, {"overlap": refuse}):
+            found = figures.measure(FakeSides([50, 50]), ["overlap"], lambda text: None)
+        self.assertEqual((found[0]["what"], found[0]["value"]), ("overlap", None))
+        self.assertIn("overlap is not built", figures.text(found))
+
+    def test_of_overlap_are_medians_with_the_peer_beside(self):
+        class Ranks(FakeSides):
+            def as_ranks(self, name, words, layout):
+                share = next(self.probes)
+                return [{"bytes": int(word.split(":")[0]), "overlap": share, "overlap_of_turns": 1.0, "alone_us": 2e3,
+                         "processors": 0.5} for word in words]
+        peer = {1 << 20: {"overlap": 3.0, "overlap_of_turns": 2.0, "alone_us": 9e3}}
+        with unittest.mock.patch.object(mpi, "as_ranks", lambda *_: peer):
+            found = list(overlap.PARTS["overlap"](Ranks([80, 95, 91]), lambda text: None))
+        self.assertEqual([(row["value"], row["holds"]) for row in found], [(91, True)] * 3)
+        self.assertIn("80-95; of a fixed amount of computing 1 %; alone 2.00 ms on 0.50 processors", found[0]["detail"])
+        self.assertIn("Open MPI 3 % and 2 %", found[0]["detail"])
+        self.assertNotIn("Open MPI", found[1]["detail"])
 
 
 class Gate(unittest.TestCase):
