@@ -92,6 +92,13 @@ std::string heading(const Question& question) {
         question.machines.rackRanks, question.machines.oversubscription);
 }
 
+void sort(std::vector<Row>& rows) {
+    std::sort(rows.begin(), rows.end(), [](const Row& one, const Row& other) {
+        return std::tuple_cat(callOf(one), std::tie(one.algorithm)) <
+               std::tuple_cat(callOf(other), std::tie(other.algorithm));
+    });
+}
+
 std::string table(const std::vector<Row>& rows) {
     std::map<decltype(callOf(rows.front())), std::vector<const Row*>> calls;
     for (const Row& row : rows) calls[callOf(row)].push_back(&row);

@@ -10,6 +10,9 @@ namespace isthmus::scale {
 /// What is said of the machines and the model before the rows.
 std::string heading(const Question& question);
 
+/// By call, then by name: whatever the order in which threads found them.
+void sort(std::vector<Row>& rows);
+
 /// One line for each call: what the selector chose, what else is quicker, how both grew.
 std::string table(const std::vector<Row>& rows);
 

@@ -8,8 +8,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
+#include <condition_variable>
 #include <csignal>
 #include <fstream>
+#include <mutex>
+#include <thread>
 
 #include "benchmarks/scale/report.hpp"
 #include "comm/base/knobs.hpp"
@@ -34,6 +38,7 @@ struct Arguments {
                                             "all_to_all", "broadcast"};
     std::vector<std::string> sizes = {"8", "64K", "1M", "64M"};
     double tolerance = 0.1;
+    unsigned threads = std::max(std::thread::hardware_concurrency(), 1U);
     bool isChosenOnly = false;
     std::string json;
     Machines machines;
@@ -59,6 +64,7 @@ Result<Question> questionOf(const Arguments& arguments) {
     question.ranksOfNodes = arguments.ranksOfNodes;
     question.isChosenOnly = arguments.isChosenOnly;
     question.machines = arguments.machines;
+    question.threads = arguments.threads;
     for (const std::string& name : arguments.topologies) {
         const std::vector<std::string> known = topologyNames();
         if (std::find(known.begin(), known.end(), name) == known.end())
@@ -100,6 +106,9 @@ void declare(CLI::App& app, Arguments& arguments) {
                    "share by which one pass may lie outside its closed form")
         ->capture_default_str()
         ->check(CLI::NonNegativeNumber);
+    app.add_option("--threads", arguments.threads, "simulations at once; each takes up to 1 GB")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 64));
     app.add_option("--json", arguments.json, "write every row there");
 }
 
@@ -108,25 +117,77 @@ int fail(const Status& why) {
     return 2;
 }
 
+/// A study on threads of its own, which nobody has to wait for: one row may take a minute.
+class Studying {
+public:
+    explicit Studying(const Question& question) {
+        thread_ = std::thread([this, &question] {
+            const Status status = study(
+                question,
+                [this](const Row& row) {
+                    const std::lock_guard lock(mutex_);
+                    rows_.push_back(row);
+                },
+                [](const std::string& what) { fmt::print(stderr, "scale: {}\n", what); });
+            const std::lock_guard lock(mutex_);
+            status_ = status;
+            hasEnded_ = true;
+            changed_.notify_one();
+        });
+    }
+
+    /// Until it ends or somebody presses Ctrl-C; whether it ended.
+    bool wait() {
+        std::unique_lock lock(mutex_);
+        while (!hasEnded_ && isInterrupted == 0)
+            changed_.wait_for(lock, std::chrono::milliseconds(50));
+        if (hasEnded_) thread_.join();
+        return hasEnded_;
+    }
+
+    Status status() {
+        const std::lock_guard lock(mutex_);
+        return status_;
+    }
+    /// So far.
+    std::vector<Row> rows() {
+        const std::lock_guard lock(mutex_);
+        return rows_;
+    }
+
+private:
+    std::mutex mutex_;  // guards the four below
+    std::condition_variable changed_;
+    std::vector<Row> rows_;
+    Status status_;
+    bool hasEnded_ = false;
+    std::thread thread_;
+};
+
+Status report(const Arguments& arguments, const Question& question, std::vector<Row> rows) {
+    sort(rows);
+    fmt::print("{}{}{}", heading(question), table(rows), summary(rows, arguments.tolerance));
+    if (arguments.json.empty()) return {};
+    std::ofstream file(arguments.json);
+    file << json(question, rows, arguments.tolerance);
+    return file.flush() ? Status() : Status::invalidArgument("cannot write " + arguments.json);
+}
+
 int answer(const Arguments& arguments) {
     const Result<Question> question = questionOf(arguments);
     if (!question.ok()) return fail(question.status());
     for (const int number : {SIGINT, SIGTERM}) std::signal(number, interrupt);
-    std::vector<Row> rows;
-    const Status status = study(
-        *question, [&](const Row& row) { rows.push_back(row); },
-        [](const std::string& what) { fmt::print(stderr, "scale: {}\n", what); },
-        [] { return isInterrupted != 0; });
-    if (!status.ok()) return fail(status);
-    if (isInterrupted != 0) fmt::print(stderr, "scale: interrupted; this far it is\n");
-    fmt::print("{}{}{}", heading(*question), table(rows), summary(rows, arguments.tolerance));
-    if (!arguments.json.empty()) {
-        std::ofstream file(arguments.json);
-        file << json(*question, rows, arguments.tolerance);
-        if (!file.flush()) return fail(Status::invalidArgument("cannot write " + arguments.json));
+    Studying studying(*question);
+    if (!studying.wait()) {
+        fmt::print(stderr, "scale: interrupted; this far it is\n");
+        const Status reported = report(arguments, *question, studying.rows());
+        std::fflush(stdout);
+        std::_Exit(reported.ok() ? 130 : fail(reported));
     }
-    if (isInterrupted != 0) return 130;
-    return departures(rows, arguments.tolerance).empty() ? 0 : 1;
+    if (!studying.status().ok()) return fail(studying.status());
+    const Status reported = report(arguments, *question, studying.rows());
+    if (!reported.ok()) return fail(reported);
+    return departures(studying.rows(), arguments.tolerance).empty() ? 0 : 1;
 }
 
 }  // namespace

@@ -1,7 +1,11 @@
 #include "benchmarks/scale/study.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
 
 #include "comm/cost/bounds.hpp"
 #include "comm/cost/simulate.hpp"
@@ -24,24 +28,50 @@ bool isWhole(Collective collective) {
            collective == Collective::kReduce;
 }
 
+/// What the selector chooses for one collective over one layout, by topology and size.
+class Choices {
+public:
+    Choices(const Question& question, const std::vector<Topology>& topologies,
+            Collective collective) {
+        for (const Topology& topology : topologies) {
+            for (const std::uint64_t bytes : question.sizes) {
+                const Result<Selection> chosen =
+                    select({collective, DataType::kFloat32, bytes}, topology.known, {});
+                if (chosen.ok()) names_[{topology.name, bytes}] = chosen->algorithm;
+            }
+        }
+    }
+
+    bool isChosen(std::string_view algorithm, const Topology& topology, std::uint64_t bytes) const {
+        const auto found = names_.find({topology.name, bytes});
+        return found != names_.end() && found->second == algorithm;
+    }
+    bool isEverChosen(std::string_view algorithm) const {
+        return std::any_of(names_.begin(), names_.end(),
+                           [&](const auto& name) { return name.second == algorithm; });
+    }
+
+private:
+    std::map<std::pair<std::string, std::uint64_t>, std::string> names_;
+};
+
 /// All sizes and topologies of one algorithm over one layout.
 class Part {
 public:
-    Part(const Question& question, const std::vector<Topology>& topologies, Collective collective,
-         const Algorithm& algorithm)
+    Part(const Question& question, const std::vector<Topology>& topologies, const Choices& choices,
+         Collective collective, const Algorithm& algorithm)
         : question_(question),
           topologies_(topologies),
+          choices_(choices),
           collective_(collective),
           algorithm_(algorithm),
           ranks_(topologies.front().layout.ranks()),
           ranksOfNode_(static_cast<int>(topologies.front().layout.nodes.front().size())) {}
 
-    Status run(const std::function<void(const Row&)>& found, const std::function<bool()>& isEnough);
+    Status run(const std::function<void(const Row&)>& found);
 
 private:
     PlanRequest request() const;
-    std::string choiceFor(const Topology& topology, std::uint64_t bytes) const;
-    bool isEverChosen() const;
     std::string objection() const;
     Status build();
     Result<Row> rowOf(const Topology& topology, std::uint64_t bytes);
@@ -54,6 +84,7 @@ private:
 
     const Question& question_;
     const std::vector<Topology>& topologies_;
+    const Choices& choices_;
     const Collective collective_;
     const Algorithm& algorithm_;
     const int ranks_;
@@ -66,21 +97,6 @@ PlanRequest Part::request() const {
     PlanRequest request{collective_, 0, 0, Mapping::kNone, std::string(algorithm_.name)};
     request.mapping = algorithm_.mappings.front();
     return request;
-}
-
-std::string Part::choiceFor(const Topology& topology, std::uint64_t bytes) const {
-    const Result<Selection> chosen =
-        select({collective_, DataType::kFloat32, bytes}, topology.known, SelectorOptions{});
-    return chosen.ok() ? chosen->algorithm : "";
-}
-
-bool Part::isEverChosen() const {
-    for (const Topology& topology : topologies_) {
-        for (const std::uint64_t bytes : question_.sizes) {
-            if (choiceFor(topology, bytes) == algorithm_.name) return true;
-        }
-    }
-    return false;
 }
 
 // What is too much to be made, before it is.
@@ -185,7 +201,7 @@ Result<Row> Part::rowOf(const Topology& topology, std::uint64_t bytes) {
     Row row{topology.name, ranksOfNode_, ranks_, collective_, bytes, std::string(algorithm_.name)};
     SelectorOptions options;
     const CallShape shape{collective_, DataType::kFloat32, bytes};
-    row.isChosen = choiceFor(topology, bytes) == row.algorithm;
+    row.isChosen = choices_.isChosen(row.algorithm, topology, bytes);
     options.algorithm = row.algorithm;
     const Result<Selection> selection = select(shape, topology.known, options);
     if (!selection.ok()) {
@@ -209,16 +225,15 @@ Result<Row> Part::rowOf(const Topology& topology, std::uint64_t bytes) {
     return row;
 }
 
-Status Part::run(const std::function<void(const Row&)>& found,
-                 const std::function<bool()>& isEnough) {
-    if (question_.isChosenOnly && !isEverChosen()) return {};
+Status Part::run(const std::function<void(const Row&)>& found) {
+    if (question_.isChosenOnly && !choices_.isEverChosen(algorithm_.name)) return {};
     leftOut_ = objection();
     if (leftOut_.empty()) ISTHMUS_TRY(build());
     for (const Topology& topology : topologies_) {
         if (!algorithm_.fits(topology.known)) continue;
         for (const std::uint64_t bytes : question_.sizes) {
-            if (isEnough()) return {};
-            if (question_.isChosenOnly && choiceFor(topology, bytes) != algorithm_.name) continue;
+            const bool isChosen = choices_.isChosen(algorithm_.name, topology, bytes);
+            if (question_.isChosenOnly && !isChosen) continue;
             if (blockOf(bytes) < 4) continue;  // blocks of less than an element
             const Result<Row> row = rowOf(topology, bytes);
             if (!row.ok()) return row.status().within(std::string(algorithm_.name));
@@ -228,40 +243,94 @@ Status Part::run(const std::function<void(const Row&)>& found,
     return {};
 }
 
-Status studyLayout(const Question& question, int ranks, int ranksOfNode,
-                   const std::function<void(const Row&)>& found,
-                   const std::function<void(const std::string&)>& say,
-                   const std::function<bool()>& isEnough) {
-    std::vector<Topology> topologies;
-    for (const std::string& name : question.topologies) {
-        if (ranksOfNode == 1 && name.starts_with("rails")) continue;
-        topologies.push_back(topologyOf(name, ranks, ranksOfNode, question.machines));
-    }
-    if (topologies.empty()) return {};
-    for (const Collective collective : question.collectives) {
-        for (const Algorithm& algorithm : catalogue()) {
-            if (algorithm.collective != collective || isEnough()) continue;
-            // What is wanted for its order of operands only is chosen for no other reason.
-            if (!algorithm.fits(topologies.front().layout) || algorithm.isInRankOrder) continue;
-            say(std::to_string(ranks) + " ranks, nodes of " + std::to_string(ranksOfNode) + ": " +
-                std::string(nameOf(collective)) + " " + std::string(algorithm.name));
-            ISTHMUS_TRY(Part(question, topologies, collective, algorithm).run(found, isEnough));
+/// One layout's topologies, and what is chosen on them for one collective.
+struct Scene {
+    int ranks;
+    int ranksOfNode;
+    std::shared_ptr<const std::vector<Topology>> topologies;
+    Collective collective;
+    Choices choices;
+};
+
+/// The parts of a study, which threads take in turn.
+class Parts {
+public:
+    explicit Parts(const Question& question) : question_(question) {
+        for (const int ranks : question.ranks) {
+            for (const int ranksOfNode : question.ranksOfNodes) addLayout(ranks, ranksOfNode);
         }
     }
-    return {};
+
+    Status run(const std::function<void(const Row&)>& found,
+               const std::function<void(const std::string&)>& say);
+
+private:
+    void addLayout(int ranks, int ranksOfNode);
+    void work(const std::function<void(const Row&)>& found,
+              const std::function<void(const std::string&)>& say);
+
+    const Question& question_;
+    std::vector<std::pair<std::shared_ptr<const Scene>, const Algorithm*>> all_;
+    std::atomic<std::size_t> next_ = 0;
+    std::mutex mutex_;  // guards what is told, and failure_
+    Status failure_;
+};
+
+void Parts::addLayout(int ranks, int ranksOfNode) {
+    auto topologies = std::make_shared<std::vector<Topology>>();
+    for (const std::string& name : question_.topologies) {
+        if (ranksOfNode == 1 && name.starts_with("rails")) continue;
+        topologies->push_back(topologyOf(name, ranks, ranksOfNode, question_.machines));
+    }
+    if (topologies->empty()) return;
+    for (const Collective collective : question_.collectives) {
+        const auto scene =
+            std::make_shared<const Scene>(Scene{ranks, ranksOfNode, topologies, collective,
+                                                Choices(question_, *topologies, collective)});
+        for (const Algorithm& algorithm : catalogue()) {
+            // What is wanted for its order of operands only is chosen for no other reason.
+            if (algorithm.collective != collective || algorithm.isInRankOrder) continue;
+            if (algorithm.fits(topologies->front().layout)) all_.emplace_back(scene, &algorithm);
+        }
+    }
+}
+
+void Parts::work(const std::function<void(const Row&)>& found,
+                 const std::function<void(const std::string&)>& say) {
+    for (std::size_t mine = next_++; mine < all_.size(); mine = next_++) {
+        const auto& [scene, algorithm] = all_[mine];
+        {
+            const std::lock_guard lock(mutex_);
+            if (!failure_.ok()) return;
+            say(std::to_string(scene->ranks) + " ranks, nodes of " +
+                std::to_string(scene->ranksOfNode) + ": " + std::string(nameOf(scene->collective)) +
+                " " + std::string(algorithm->name));
+        }
+        Part part(question_, *scene->topologies, scene->choices, scene->collective, *algorithm);
+        const Status status = part.run([&](const Row& row) {
+            const std::lock_guard lock(mutex_);
+            found(row);
+        });
+        const std::lock_guard lock(mutex_);
+        if (failure_.ok()) failure_ = status;
+    }
+}
+
+Status Parts::run(const std::function<void(const Row&)>& found,
+                  const std::function<void(const std::string&)>& say) {
+    std::vector<std::jthread> threads;
+    for (unsigned thread = 1; thread < question_.threads; ++thread)
+        threads.emplace_back([&] { work(found, say); });
+    work(found, say);
+    threads.clear();
+    return failure_;
 }
 
 }  // namespace
 
 Status study(const Question& question, const std::function<void(const Row&)>& found,
-             const std::function<void(const std::string&)>& say,
-             const std::function<bool()>& isEnough) {
-    for (const int ranks : question.ranks) {
-        for (const int ranksOfNode : question.ranksOfNodes) {
-            ISTHMUS_TRY(studyLayout(question, ranks, ranksOfNode, found, say, isEnough));
-        }
-    }
-    return {};
+             const std::function<void(const std::string&)>& say) {
+    return Parts(question).run(found, say);
 }
 
 }  // namespace isthmus::scale

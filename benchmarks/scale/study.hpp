@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -46,12 +45,13 @@ struct Question {
     /// More steps than this in memory, or in the passes of one call, are left out.
     std::size_t mostSteps = 4'000'000;
     std::size_t mostServed = 24'000'000;
+    unsigned threads = 1;
 };
 
-/// Simulates all of it; `found` is told each row, `say` what is under way; both may be slow.
-/// `isEnough` is asked between rows: true ends it. Errors: those of makePlan() and the simulator.
+/// Simulates all of it; `found` is told each row, `say` what is under way: by one thread at a time,
+/// rows of one algorithm and layout in order, others in any. Errors: those of makePlan() and the
+/// simulator; the first ends it.
 Status study(const Question& question, const std::function<void(const Row&)>& found,
-             const std::function<void(const std::string&)>& say,
-             const std::function<bool()>& isEnough);
+             const std::function<void(const std::string&)>& say);
 
 }  // namespace isthmus::scale

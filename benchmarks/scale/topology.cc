@@ -34,8 +34,7 @@ Topology topologyOf(const std::string& name, int ranks, int ranksOfNode, const M
     std::vector<int> rackOf;
     const int rack = ranksOfRack(ranksOfNode, machines);
     const int nodes = ranks / ranksOfNode;
-    for (int node = 0; node < nodes; ++node)
-        rackOf.push_back(node * ranksOfNode / rack);
+    for (int node = 0; node < nodes; ++node) rackOf.push_back(node * ranksOfNode / rack);
     topology.layout.racks = {rackOf};
     topology.isFree = name == "fat_tree" || name == "rails";
     LinkModel& model = topology.model = modelOf(machines);
