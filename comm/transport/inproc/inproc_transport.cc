@@ -64,7 +64,7 @@ struct InprocPort {
         return std::exchange(callers, {});
     }
 
-private:
+    /// Memory that both map has news.
     void wake() {
         std::atomic_thread_fence(std::memory_order_seq_cst);  // with the one in prepareSleep
         if (!isAsleep.load(std::memory_order_relaxed)) return;
@@ -104,9 +104,7 @@ public:
           in_(hub.pipe(peer, self)),
           writer_(out_->memory),
           reader_(in_->memory),
-          endpoint_(peer, *this, listener, limits) {
-        in_->isAnnounced.store(false, std::memory_order_relaxed);  // the first look is without
-    }
+          endpoint_(peer, *this, listener, limits) {}
 
     ~InprocLink() override { leave(); }
 
@@ -124,25 +122,27 @@ public:
                                                                     : Endpoint::MappedArena{};
     }
     void ringDoorbell() override {
-        if (port_) port_->call(self_, *out_);
+        if (port_) port_->wake();
     }
 
     FrameEndpoint& endpoint() { return endpoint_; }
     const FrameEndpoint& endpoint() const { return endpoint_; }
 
     int progress() {
-        // Before anything is read: what comes later is announced again.
-        in_->isAnnounced.exchange(false, std::memory_order_acq_rel);
-        if (!port_ && endpoint_.state() == Endpoint::State::kConnecting) findPort();
-        // The flag before the bytes: what was written before it went up is still read.
+        // The flag before the bytes: what was written before it went up is still read. The
+        // announcement before them too: what comes later is announced again. Rings without one are
+        // not touched: they need no page then.
         const bool isWriterGone = in_->isWriterGone.load(std::memory_order_acquire);
+        hasUnread_ = in_->isAnnounced.exchange(false, std::memory_order_acq_rel) || hasUnread_;
+        if (!port_ && endpoint_.state() == Endpoint::State::kConnecting) findPort();
         std::size_t moved = write();
-        if (reader_.hasBytes() && !endpoint_.isGone()) moved += read();
+        if (hasBytes() && !endpoint_.isGone()) moved += read();
         moved += write();
-        if (moved > 0) ringDoorbell();
-        if (isWriterGone && !reader_.hasBytes()) {
+        if (moved > 0) tell();
+        if (isWriterGone && !hasBytes()) {
             endpoint_.fail(Status::peerLost(describe() + " vanished"));
         }
+        hasUnread_ = !endpoint_.isGone() && (hasBytes() || isWriterGone);
         const int count = endpoint_.hasNews() ? endpoint_.complete() : 0;
         return count + (moved > 0 ? 1 : 0);
     }
@@ -153,10 +153,10 @@ public:
                endpoint_.state() == Endpoint::State::kConnecting;
     }
 
-    bool hasUnread() const {
-        return !endpoint_.isGone() &&
-               (reader_.hasBytes() || in_->isWriterGone.load(std::memory_order_acquire));
-    }
+    /// More than one look takes.
+    bool hasUnread() const { return hasUnread_; }
+    /// The peer wrote, or left, before this link was made.
+    bool hasCaller() const { return in_->isAnnounced.load(std::memory_order_acquire); }
 
     bool hasWork() const {
         return endpoint_.hasNews() ||
@@ -168,15 +168,19 @@ public:
     /// False when there is nothing left to push out.
     bool flush() {
         write();
-        ringDoorbell();
+        tell();
         return isOpen() && endpoint_.hasOutput() && port_->isOpen.load(std::memory_order_acquire);
     }
     void leave() {
         out_->isWriterGone.store(true, std::memory_order_release);
-        ringDoorbell();
+        tell();
     }
 
 private:
+    void tell() {
+        if (port_) port_->call(self_, *out_);
+    }
+    bool hasBytes() const { return hasUnread_ && reader_.hasBytes(); }
     void findPort() {
         port_ = hub_.port(peer_);
         if (port_) endpoint_.opened();
@@ -200,6 +204,7 @@ private:
     std::shared_ptr<InprocPort> port_;
     RingWriter writer_;
     RingReader reader_;
+    bool hasUnread_ = false;
     FrameEndpoint endpoint_;
 };
 
@@ -251,7 +256,7 @@ public:
         if (!link) {
             link = std::make_unique<InprocLink>(*hub_, self_, peer, listener_, limits_);
             all_.push_back(link.get());
-            list(*link);
+            if (link->hasCaller()) list(*link);
         }
         return static_cast<Endpoint*>(&link->endpoint());
     }
