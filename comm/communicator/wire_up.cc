@@ -4,10 +4,13 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <map>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "comm/base/digest.hpp"
+#include "comm/base/log.hpp"
 
 namespace isthmus {
 
@@ -16,17 +19,55 @@ namespace {
 /// For cards to let go of memory, which they do within 2 s (Endpoint::cancel).
 constexpr std::chrono::seconds kGiveBack{3};
 constexpr std::size_t kPingBytes = 8;
+/// Who has answered over one transport has begun with the others at the same moment; the slowest
+/// connection seen takes tenths of a second.
+constexpr std::chrono::seconds kPatience{2};
 
 double secondsOf(Time time) {
     return std::chrono::duration<double>(time).count();
 }
 
+/// What all games have come to. Written on the engine's thread, read by whoever waits.
+class Board {
+public:
+    explicit Board(const std::vector<WireUp>& all) : games_(static_cast<int>(all.size())) {
+        for (const WireUp& each : all) ++open_[each.peer];
+        silent_ = static_cast<int>(open_.size());
+    }
+
+    int games() const { return games_.load(); }
+    bool areOver() const { return games() == 0; }
+    /// Each rank has answered over something, or nothing is left to hear from it.
+    bool hasHeardAll() const { return silent_.load() == 0; }
+
+    void gameOver(Rank peer, bool isProved) {
+        games_.fetch_sub(1);
+        const auto found = open_.find(peer);
+        if (found == open_.end() || (--found->second > 0 && !isProved)) return;
+        open_.erase(found);
+        silent_.fetch_sub(1);
+    }
+    /// Those who have answered over nothing. Engine's thread.
+    std::string silentOnes() const {
+        std::string text;
+        for (const auto& [peer, games] : open_) {
+            text += (text.empty() ? "" : ", ") + std::to_string(peer);
+        }
+        return text;
+    }
+
+private:
+    std::atomic<int> games_;  // that are not over
+    std::atomic<int> silent_{0};
+    std::map<Rank, int> open_;  // games of each that is silent; engine's thread
+};
+
 /// Messages to and fro between this rank and another: the lower rank begins each round, the other
 /// sends back what it got. Engine's thread, except for the results.
 class PingPong {
 public:
-    PingPong(Engine& engine, const MessageTag& tag, const WireUpDose& dose, std::atomic<int>& left)
-        : engine_(engine), tag_(tag), dose_(dose), isFirst_(tag.from < tag.to), left_(left) {
+    PingPong(Engine& engine, const MessageTag& tag, const WireUpDose& dose, Board& board)
+        : engine_(engine), tag_(tag), dose_(dose), isFirst_(tag.from < tag.to), board_(board) {
         for (Operation* operation : {&send_, &receive_}) {
             operation->owner = this;
             operation->done = [](Operation& self, const Status& status) {
@@ -123,7 +164,7 @@ private:
     }
 
     void noteOver() {
-        if (isOver() && !std::exchange(isCounted_, true)) left_.fetch_sub(1);
+        if (isOver() && !std::exchange(isCounted_, true)) board_.gameOver(tag_.to, outcome_.ok());
     }
 
     void end(const Status& outcome) {
@@ -136,7 +177,7 @@ private:
     const MessageTag tag_;
     const WireUpDose dose_;
     const bool isFirst_;
-    std::atomic<int>& left_;  // games that are not over; also looked at by whoever waits
+    Board& board_;
     bool isCounted_ = false;
     Endpoint* endpoint_ = nullptr;
     std::vector<std::uint64_t> memory_;  // what leaves, then what comes
@@ -152,6 +193,27 @@ private:
     Status outcome_;
 };
 
+/// Until all is over, or what is left stays silent.
+void waitFor(Engine& engine, const Board& board, Time until) {
+    const auto hasHeardAll = [&board] { return board.hasHeardAll(); };
+    if (!engine.waitUntil(hasHeardAll, std::min<Time>(until, engine.now() + kPatience))) {
+        std::string silent;
+        engine.withToken([&] { silent = board.silentOnes(); });
+        const std::chrono::duration<double> left = until - engine.now();
+        log(LogLevel::kWarning, "between nodes: no answer over any transport from rank " + silent +
+                                    "; it is waited for another " +
+                                    std::to_string(static_cast<int>(left.count() + 0.5)) +
+                                    " s at most");
+        engine.waitUntil(hasHeardAll, until);
+    }
+    bool isNews = true;
+    while (isNews && !board.areOver() && engine.now() < until) {
+        const int before = board.games();
+        isNews = engine.waitUntil([&] { return board.games() < before; },
+                                  std::min<Time>(until, engine.now() + kPatience));
+    }
+}
+
 }  // namespace
 
 std::vector<WireUpTrial> wireUp(Engine& engine, std::uint64_t id, Rank me,
@@ -162,23 +224,23 @@ std::vector<WireUpTrial> wireUp(Engine& engine, std::uint64_t id, Rank me,
     tag.channel = kWireUpChannel;
     tag.from = static_cast<std::uint16_t>(me);
     // Shared with games that outlive this call.
-    auto left = std::make_unique<std::atomic<int>>(static_cast<int>(all.size()));
+    auto board = std::make_unique<Board>(all);
     std::vector<std::unique_ptr<PingPong>> games;
     for (const WireUp& each : all) {
         tag.to = static_cast<std::uint16_t>(each.peer);
-        games.push_back(std::make_unique<PingPong>(engine, tag, dose, *left));
+        games.push_back(std::make_unique<PingPong>(engine, tag, dose, *board));
     }
-    const auto areOver = [&left] { return left->load() == 0; };
     engine.withToken([&] {
         for (std::size_t at = 0; at < all.size(); ++at) {
             games[at]->start(all[at].transport->endpoint(all[at].process, all[at].address));
         }
     });
-    if (!engine.waitUntil(areOver, until)) {
+    waitFor(engine, *board, until);
+    if (!board->areOver()) {
         engine.withToken([&] {
             for (const auto& game : games) game->giveUp();
         });
-        engine.waitUntil(areOver, engine.now() + kGiveBack);
+        engine.waitUntil([&board] { return board->areOver(); }, engine.now() + kGiveBack);
     }
     std::vector<WireUpTrial> trials(all.size());
     engine.withToken([&] {
@@ -189,7 +251,7 @@ std::vector<WireUpTrial> wireUp(Engine& engine, std::uint64_t id, Rank me,
             // A transport that breaks its promise still has the memory: it stays.
             if (!games[at]->isOver()) (void)games[at].release();
         }
-        if (!areOver()) (void)left.release();
+        if (!board->areOver()) (void)board.release();
     });
     return trials;
 }

@@ -38,8 +38,9 @@ struct WireUpTrial {
 
 /// Sends messages to and fro over each of `all` at the same time, and checks and times what comes
 /// back. One trial for each, in that order. `id`: the same at both ends, and new for each trial of
-/// one endpoint. Returns at `until`, or up to 3 s later where memory is in the hands of a card.
-/// Any thread but the engine's.
+/// one endpoint. What is silent is given up when every rank has answered over something and 2 s
+/// brought nothing more; before that, a warning says who is waited for. Returns at `until` at the
+/// latest, or up to 3 s later where memory is in the hands of a card. Any thread but the engine's.
 std::vector<WireUpTrial> wireUp(Engine& engine, std::uint64_t id, Rank me,
                                 const std::vector<WireUp>& all, const WireUpDose& dose, Time until);
 

@@ -54,10 +54,11 @@ ProcessId processOf(Rank rank) {
 class Ranks {
 public:
     explicit Ranks(const std::vector<Names>& transports,
-                   const std::map<std::string, std::set<std::pair<Rank, Rank>>>& missed = {}) {
+                   const std::map<std::string, std::set<std::pair<Rank, Rank>>>& missed = {},
+                   const char* connectMilliseconds = "300") {
         Options options = Options::defaults(allKnobs());
         (void)options.set("ISTHMUS_ARENA", "16M", "test").ok();
-        (void)options.set("ISTHMUS_CONNECT_TIMEOUT", "300", "test").ok();
+        (void)options.set("ISTHMUS_CONNECT_TIMEOUT", connectMilliseconds, "test").ok();
         for (std::size_t rank = 0; rank < transports.size(); ++rank) {
             add(static_cast<Rank>(rank), transports[rank], missed, options);
         }
@@ -173,6 +174,14 @@ TEST(Transports, PairsAreTriedOnceInAProcess) {
     EXPECT_LT(clock.now() - began, std::chrono::milliseconds(250)) << "the trial took 300 ms";
     EXPECT_EQ(ranks.asked(0, "fast"), before);
     EXPECT_EQ(chosenIn(ranks, again), (std::vector<Names>{{"slow"}, {"slow"}}));
+}
+
+TEST(Transports, OneThatIsSilentIsGivenUpSoonAfterAnotherIsProved) {
+    Ranks ranks({{"fast", "slow"}, {"fast", "slow"}}, {{"fast", {{1, 0}}}}, "20000");
+    const SteadyClock clock;
+    const Time began = clock.now();
+    EXPECT_EQ(chosenIn(ranks, ranks.form()), (std::vector<Names>{{"slow"}, {"slow"}}));
+    EXPECT_LT(clock.now() - began, std::chrono::seconds(6)) << "ten are left to who says nothing";
 }
 
 TEST(Transports, TheOnlyOneIsNotTried) {
