@@ -1,7 +1,7 @@
 // Two processes and one device each: half a round trip of a message, and the rate of puts. Beside
 // them, in the same minute, fi_pingpong -p shm -e rdm or ucx_perftest tell what the library takes.
 //
-// usage: micro_rma_device ofi@shm|ofi@tcp|ofi@PROVIDER|ucx@posix|ucx@tcp|ucx [ROUNDS]
+// usage: micro_rma_device ofi@shm|ofi@tcp|ofi@PROVIDER|ucx@posix|ucx@tcp|ucx [ROUNDS [BYTES]]
 
 #include <algorithm>
 #include <cstdio>
@@ -33,8 +33,13 @@ struct Counts final : RmaListener {
 
 class Side {
 public:
-    Side(std::unique_ptr<RmaDevice> device, const Wire& wire, bool isFirst)
-        : device_(std::move(device)), wire_(wire), isFirst_(isFirst), memory_(kPutBytes) {
+    Side(std::unique_ptr<RmaDevice> device, std::size_t messageBytes, const Wire& wire,
+         bool isFirst)
+        : device_(std::move(device)),
+          messageBytes_(messageBytes),
+          wire_(wire),
+          isFirst_(isFirst),
+          memory_(kPutBytes) {
         for (std::size_t at = 0; at < memory_.size(); ++at) {
             memory_[at] = static_cast<std::byte>(at * 131 + at / 977);
         }
@@ -81,7 +86,7 @@ public:
 
 private:
     void post() {
-        const iovec piece{memory_.data(), kMessageBytes};
+        const iovec piece{memory_.data(), messageBytes_};
         while (device_->post(peer_, std::span(&piece, 1)) != RmaPost::kTaken) {
             device_->progress(counts_);
         }
@@ -93,6 +98,7 @@ private:
 
     const SteadyClock clock_;
     const std::unique_ptr<RmaDevice> device_;
+    const std::size_t messageBytes_;
     const Wire& wire_;
     const bool isFirst_;
     std::vector<std::byte> memory_;
@@ -104,18 +110,20 @@ private:
     std::uint64_t remote_ = 0;
 };
 
-int measure(const TransportChoice::Between& wish, int rounds, const Wire& wire, bool isFirst) {
+int measure(const TransportChoice::Between& wish, int rounds, std::size_t bytes, const Wire& wire,
+            bool isFirst) {
     auto device = openDevice(wish);
     if (isFirst) std::printf("%s\n", device->describe().c_str());
+    if (bytes > device->limits().messageBytes) stop("no message is that long");
     // Never destroyed: the other would take it for an end.
-    Side& side = *new Side(std::move(device), wire, isFirst);
+    Side& side = *new Side(std::move(device), bytes, wire, isFirst);
     side.bounce(10);
     if (side.canPut()) side.put(20);
     for (int round = 0; round < rounds; ++round) {
         const double us = side.bounce(100);
         const double rate = side.canPut() ? side.put(1000) : 0;
         if (!isFirst) continue;
-        std::printf("8 B one way %.2f us", us);
+        std::printf("%zu B one way %.2f us", bytes, us);
         if (side.canPut()) std::printf(", 1 MiB put %.2f GB/s", rate);
         std::printf("\n");
     }
@@ -128,10 +136,13 @@ int measure(const TransportChoice::Between& wish, int rounds, const Wire& wire, 
 int main(int count, char** words) {
     using namespace isthmus::micro;
     if (count < 2) {
-        std::fprintf(stderr, "usage: %s ofi@PROVIDER|ucx@TRANSPORTS [ROUNDS]\n", words[0]);
+        std::fprintf(stderr, "usage: %s ofi@PROVIDER|ucx@TRANSPORTS [ROUNDS [BYTES]]\n", words[0]);
         return 1;
     }
     const auto wish = wishedTransport(words[1]);
     const int rounds = count > 2 ? std::atoi(words[2]) : kRounds;
-    runPair([&](const Wire& wire, bool isFirst) { return measure(wish, rounds, wire, isFirst); });
+    const std::size_t bytes = count > 3 ? std::strtoul(words[3], nullptr, 10) : kMessageBytes;
+    runPair([&](const Wire& wire, bool isFirst) {
+        return measure(wish, rounds, bytes, wire, isFirst);
+    });
 }

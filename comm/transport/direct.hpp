@@ -37,20 +37,20 @@ class PriorityQueues {
 public:
     static constexpr int kPriorities = 8;
 
-    bool hasAny() const {
-        return std::any_of(queues_.begin(), queues_.end(),
-                           [](const OperationQueue& each) { return !each.isEmpty(); });
-    }
+    bool hasAny() const { return size_ > 0; }
     Operation* first() const {
         for (const OperationQueue& queue : queues_) {
             if (!queue.isEmpty()) return queue.first();
         }
         return nullptr;
     }
-    void push(Operation& operation) { queueOf(operation).push(operation); }
+    void push(Operation& operation) {
+        queueOf(operation).push(operation);
+        ++size_;
+    }
     void remove(const Operation& operation) {
         queueOf(operation).takeIf([&](const Operation& each) { return &each == &operation; },
-                                  [](Operation&) {});
+                                  [this](Operation&) { --size_; });
     }
 
 private:
@@ -59,6 +59,7 @@ private:
     }
 
     std::array<OperationQueue, kPriorities> queues_;
+    std::size_t size_ = 0;
 };
 
 /// A send that its mover has accepted.

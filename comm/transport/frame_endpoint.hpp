@@ -78,6 +78,8 @@ public:
     Moved write(OutStream& stream);
     /// Reads about 1 MB at most. A failure is for the carrier to answer with fail().
     Moved read(InStream& stream);
+    /// The next bytes, from a carrier that is given them. A failure is for it to answer, too.
+    Status take(std::span<const std::byte> bytes);
     /// Runs the completions that are due. Returns how many.
     int complete();
 

@@ -92,6 +92,14 @@ Moved FrameEndpoint::read(InStream& stream) {
     return moved;
 }
 
+Status FrameEndpoint::take(std::span<const std::byte> bytes) {
+    if (isGone()) return failure_;
+    counters_.receivedTotal += bytes.size();
+    ISTHMUS_TRY(reader_.take(bytes));
+    tellCredit();
+    return {};
+}
+
 void FrameEndpoint::announce(const FrameHeader& header) {
     listener_.announced(*this, header.tag, header.fingerprint, header.messageBytes);
 }

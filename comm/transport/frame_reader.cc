@@ -10,16 +10,38 @@ constexpr std::size_t kMostPieces = 64;
 }
 
 Moved FrameReader::read(InStream& stream, std::size_t budgetBytes) {
-    if (stage_ == nullptr) stage_ = std::make_unique_for_overwrite<std::byte[]>(kStageBytes);
+    makeStage();
     Moved total;
     while (total.bytes < budgetBytes) {
         const Moved moved = readOnce(stream);
         total.bytes += moved.bytes;
         total.isEnd = moved.isEnd;
-        total.failure = moved.failure.ok() ? digest() : moved.failure;
+        total.failure = moved.failure.ok() ? digestStage() : moved.failure;
         if (moved.bytes == 0 || !total.failure.ok()) break;
     }
     return total;
+}
+
+Status FrameReader::take(std::span<const std::byte> bytes) {
+    if (staged_ > 0) {  // the start of a header
+        const std::size_t rest = std::min(kFrameHeaderBytes - staged_, bytes.size());
+        std::copy_n(bytes.begin(), rest, stage_.get() + staged_);
+        staged_ += rest;
+        bytes = bytes.subspan(rest);
+        if (staged_ < kFrameHeaderBytes) return {};
+        ISTHMUS_TRY(digestStage());
+    }
+    undigested_ = bytes;
+    ISTHMUS_TRY(digest());
+    if (undigested_.empty()) return {};
+    makeStage();
+    std::copy(undigested_.begin(), undigested_.end(), stage_.get());
+    staged_ = undigested_.size();
+    return {};
+}
+
+void FrameReader::makeStage() {
+    if (stage_ == nullptr) stage_ = std::make_unique_for_overwrite<std::byte[]>(kStageBytes);
 }
 
 Moved FrameReader::readOnce(InStream& stream) {
@@ -33,7 +55,7 @@ Moved FrameReader::readOnce(InStream& stream) {
         }
     }
     if (direct == left_ || isDiscarding_) {
-        pieces_.push_back({stage_.get() + stageEnd_, kStageBytes - stageEnd_});
+        pieces_.push_back({stage_.get() + staged_, kStageBytes - staged_});
     }
     Moved moved = stream.readSome(pieces_);
     const std::size_t intoTarget = std::min<std::uint64_t>(moved.bytes, direct);
@@ -41,36 +63,40 @@ Moved FrameReader::readOnce(InStream& stream) {
         advanceTarget(intoTarget);
         left_ -= intoTarget;
     }
-    stageEnd_ += moved.bytes - intoTarget;
+    staged_ += moved.bytes - intoTarget;
     return moved;
 }
 
-Status FrameReader::digest() {
-    while (true) {
-        if (isInFrame_) {
-            takeStaged();
-            if (left_ > 0) break;
-            isInFrame_ = false;
-            isDiscarding_ = false;
-            ISTHMUS_TRY(sink_.end(header_));
-        } else {
-            if (stageEnd_ - stageBegin_ < kFrameHeaderBytes) break;
-            ISTHMUS_TRY(startFrame());
-        }
-    }
-    if (stageBegin_ > 0) {
-        std::memmove(stage_.get(), stage_.get() + stageBegin_, stageEnd_ - stageBegin_);
-        stageEnd_ -= stageBegin_;
-        stageBegin_ = 0;
+Status FrameReader::digestStage() {
+    undigested_ = {stage_.get(), staged_};
+    ISTHMUS_TRY(digest());
+    if (undigested_.size() < staged_) {
+        std::memmove(stage_.get(), undigested_.data(), undigested_.size());
+        staged_ = undigested_.size();
     }
     return {};
 }
 
+/// Until what is left is no whole header.
+Status FrameReader::digest() {
+    while (true) {
+        if (isInFrame_) {
+            takePayload();
+            if (left_ > 0) return {};
+            isInFrame_ = false;
+            isDiscarding_ = false;
+            ISTHMUS_TRY(sink_.end(header_));
+        } else {
+            if (undigested_.size() < kFrameHeaderBytes) return {};
+            ISTHMUS_TRY(startFrame());
+        }
+    }
+}
+
 Status FrameReader::startFrame() {
-    const auto header = decodeFrameHeader(std::span<const std::byte, kFrameHeaderBytes>(
-        stage_.get() + stageBegin_, kFrameHeaderBytes));
+    const auto header = decodeFrameHeader(undigested_.first<kFrameHeaderBytes>());
     if (!header.ok()) return header.status();
-    stageBegin_ += kFrameHeaderBytes;
+    undigested_ = undigested_.subspan(kFrameHeaderBytes);
     header_ = *header;
     left_ = header_.payloadBytes;
     target_.clear();
@@ -82,19 +108,16 @@ Status FrameReader::startFrame() {
     return {};
 }
 
-void FrameReader::takeStaged() {
-    std::size_t take = std::min<std::uint64_t>(left_, stageEnd_ - stageBegin_);
-    left_ -= take;
-    if (isDiscarding_) {
-        stageBegin_ += take;
-        return;
-    }
-    while (take > 0) {
-        const std::size_t bytes = std::min(take, target_[targetAt_].iov_len);
-        std::memcpy(target_[targetAt_].iov_base, stage_.get() + stageBegin_, bytes);
-        advanceTarget(bytes);
-        stageBegin_ += bytes;
-        take -= bytes;
+void FrameReader::takePayload() {
+    const std::size_t bytes = std::min<std::uint64_t>(left_, undigested_.size());
+    std::span<const std::byte> taken = undigested_.first(bytes);
+    undigested_ = undigested_.subspan(bytes);
+    left_ -= bytes;
+    while (!isDiscarding_ && !taken.empty()) {
+        const std::size_t step = std::min(taken.size(), target_[targetAt_].iov_len);
+        std::memcpy(target_[targetAt_].iov_base, taken.data(), step);
+        advanceTarget(step);
+        taken = taken.subspan(step);
     }
 }
 

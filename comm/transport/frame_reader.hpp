@@ -31,22 +31,28 @@ public:
     /// stream, the bytes or the sink) is final.
     Moved read(InStream& stream, std::size_t budgetBytes);
 
+    /// The next bytes of a stream that gives them instead of being read: whole frames are taken
+    /// from where they are.
+    Status take(std::span<const std::byte> bytes);
+
     /// Throws the rest of the payload under way away: its memory is free after this.
     void discard();
 
 private:
+    void makeStage();
     Moved readOnce(InStream& stream);
+    Status digestStage();
     Status digest();
     Status startFrame();
-    void takeStaged();
+    void takePayload();
     void advanceTarget(std::size_t bytes);
 
     static constexpr std::size_t kStageBytes = 32 * 1024;  // pages that nothing reaches stay unused
 
     FrameSink& sink_;
-    std::unique_ptr<std::byte[]> stage_;  // [stageBegin_, stageEnd_) was read and not digested yet
-    std::size_t stageBegin_ = 0;
-    std::size_t stageEnd_ = 0;
+    std::unique_ptr<std::byte[]> stage_;
+    std::size_t staged_ = 0;                // bytes of it: less than a header, between two calls
+    std::span<const std::byte> undigested_;  // inside a call
 
     FrameHeader header_;
     std::uint64_t left_ = 0;  // of the payload under way

@@ -118,11 +118,10 @@ void RmaLink::broke(const Status& why) {
 
 void RmaLink::arrived(std::uint64_t sequence, std::span<const std::byte> payload) {
     if (endpoint_.isGone()) return;
-    if (const Status lent = in_.lend(sequence, payload); !lent.ok()) {
-        return endpoint_.fail(Status::peerLost(name_ + ": " + lent.what()));
-    }
-    read();
-    in_.keep();
+    const auto take = [this](std::span<const std::byte> bytes) { return endpoint_.take(bytes); };
+    const Status taken = in_.arrived(sequence, payload, take);
+    if (taken.ok() || endpoint_.isGone()) return;  // gone: it said goodbye
+    endpoint_.fail(Status::peerLost(name_ + ": " + taken.what()));
 }
 
 void RmaLink::putEnded(const RmaPut& put, const Status& outcome) {
@@ -135,14 +134,9 @@ void RmaLink::refill() {
     mover_.refill();
 }
 
-/// Reads what has come. Returns how many bytes.
-std::size_t RmaLink::read() {
-    if (!in_.hasBytes() || endpoint_.isGone()) return 0;
-    const Moved moved = endpoint_.read(in_);
-    if (!moved.failure.ok() && !endpoint_.isGone()) {  // else it said goodbye
-        endpoint_.fail(Status::peerLost(name_ + ": " + moved.failure.what()));
-    }
-    return moved.bytes;
+bool RmaLink::mustWatch() const {
+    return isBroken_ || endpoint_.isGone() || endpoint_.isHolding() ||
+           holdingSince_ != Time::zero();
 }
 
 void RmaLink::watchEnd() {
@@ -177,23 +171,28 @@ void RmaLink::endDevice(RmaDevice::Ending ending) {
     shared_.device.disconnect(devicePeer_, ending);
 }
 
+int RmaLink::write() {
+    const bool hasOutput = endpoint_.hasOutput() && !out_.isFull();
+    const bool hasDirectOutput = endpoint_.hasDirectOutput();
+    if ((!hasOutput && !hasDirectOutput) || !isOpen()) return 0;
+    std::uint64_t moved = hasOutput ? endpoint_.write(out_).bytes : 0;
+    if (hasDirectOutput) moved += endpoint_.moveDirectly();
+    return moved > 0 ? 1 : 0;
+}
+
 int RmaLink::progress(Time now) {
     lastNow_ = now;
-    std::size_t moved = read();
-    if (isOpen()) {
-        if (endpoint_.hasOutput() && !out_.isFull()) moved += endpoint_.write(out_).bytes;
-        if (endpoint_.hasDirectOutput()) moved += endpoint_.moveDirectly();
-    }
-    watchEnd();
-    const int count = endpoint_.hasNews() ? endpoint_.complete() : 0;
-    return count + (moved > 0 ? 1 : 0);
+    int count = write();
+    if (mustWatch()) watchEnd();
+    if (endpoint_.hasNews()) count += endpoint_.complete();
+    return count;
 }
 
 bool RmaLink::hasWork() const {
     if (endpoint_.hasNews()) return true;
     if (endpoint_.isGone()) return false;
-    return in_.hasBytes() || (isOpen() && ((endpoint_.hasOutput() && !out_.isFull()) ||
-                                           (endpoint_.hasDirectOutput() && mover_.hasRoom())));
+    return isOpen() && ((endpoint_.hasOutput() && !out_.isFull()) ||
+                        (endpoint_.hasDirectOutput() && mover_.hasRoom()));
 }
 
 bool RmaLink::isWaiting() const {

@@ -57,6 +57,8 @@ public:
     void putEnded(const RmaPut& put, const Status& outcome);
     void broke(const Status& why);
     void refill();
+    /// Hands the device what is ready. Returns how many things happened.
+    int write();
     int progress(Time now);
 
     bool hasWork() const;
@@ -77,7 +79,7 @@ private:
     void opened(Result<UniqueFd> socket);
     void readRoute();
     void openDevice();
-    std::size_t read();
+    bool mustWatch() const;
     void watchEnd();
     void watch(RmaSocket& socket, UniqueFd fd);
     void unwatch(RmaSocket& socket);

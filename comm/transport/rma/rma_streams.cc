@@ -1,9 +1,7 @@
 #include "comm/transport/rma/rma_streams.hpp"
 
 #include <algorithm>
-#include <cstring>
-
-#include "comm/base/bytes.hpp"
+#include <utility>
 
 namespace isthmus {
 
@@ -45,13 +43,6 @@ private:
     std::size_t offset_ = 0;
 };
 
-std::size_t readFrom(std::span<const std::byte> from, iovec& into) {
-    const std::size_t step = std::min(from.size(), into.iov_len);
-    if (step > 0) std::memcpy(into.iov_base, from.data(), step);
-    into = {static_cast<std::byte*>(into.iov_base) + step, into.iov_len - step};
-    return step;
-}
-
 }  // namespace
 
 Moved RmaOut::writeSome(std::span<const iovec> pieces) {
@@ -73,12 +64,7 @@ Moved RmaOut::writeSome(std::span<const iovec> pieces) {
     return moved;
 }
 
-Status RmaIn::lend(std::uint64_t sequence, std::span<const std::byte> payload) {
-    if (sequence == next_) {
-        ++next_;
-        lent_ = payload;
-        return {};
-    }
+Status RmaIn::keep(std::uint64_t sequence, std::span<const std::byte> payload) {
     if (sequence < next_ || !early_.try_emplace(sequence, payload.begin(), payload.end()).second) {
         return Status::mismatch("the same message twice");
     }
@@ -87,36 +73,11 @@ Status RmaIn::lend(std::uint64_t sequence, std::span<const std::byte> payload) {
     return Status::mismatch("a message that did not come");
 }
 
-void RmaIn::keep() {
-    if (!lent_.empty()) keepInOrder(lent_);
-    lent_ = {};
-    for (auto first = early_.begin(); first != early_.end() && first->first == next_;
-         first = early_.erase(first)) {
-        keepInOrder(first->second);
-        earlyBytes_ -= first->second.size();
-        ++next_;
-    }
-}
-
-void RmaIn::keepInOrder(std::span<const std::byte> payload) {
-    append(kept_, payload);
-}
-
-Moved RmaIn::readSome(std::span<const iovec> pieces) {
-    Moved moved;
-    for (iovec piece : pieces) {
-        const std::size_t kept = readFrom(std::span(kept_).subspan(at_), piece);
-        at_ += kept;
-        if (at_ == kept_.size()) {
-            kept_.clear();
-            at_ = 0;
-        }
-        const std::size_t lent = at_ == kept_.size() ? readFrom(lent_, piece) : 0;
-        lent_ = lent_.subspan(lent);
-        moved.bytes += kept + lent;
-        if (piece.iov_len > 0) break;
-    }
-    return moved;
+Bytes RmaIn::takeEarly() {
+    Bytes payload = std::move(early_.extract(early_.begin()).mapped());
+    earlyBytes_ -= payload.size();
+    ++next_;
+    return payload;
 }
 
 }  // namespace isthmus

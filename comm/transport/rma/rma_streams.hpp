@@ -38,25 +38,28 @@ private:
     std::vector<iovec> message_;
 };
 
-/// The bytes of a peer's messages, in the order in which they were sent.
-class RmaIn final : public InStream {
+/// The messages of one peer in the order in which they were sent.
+class RmaIn {
 public:
-    /// One message, header and all. The payload is read from where it is until keep(). kMismatch:
-    /// one that was here, or so many before their turn that one must be lost.
-    Status lend(std::uint64_t sequence, std::span<const std::byte> payload);
-    /// Copies what was not read of the lent payload.
-    void keep();
-
-    Moved readSome(std::span<const iovec> pieces) override;
-    bool hasBytes() const { return at_ < kept_.size() || !lent_.empty(); }
+    /// Gives the payload to `take` (a function from bytes to a Status) when it is its turn, and
+    /// after it what waited for it; what `take` says against one is final. kMismatch: a message
+    /// that was here, or so many before their turn that one must be lost.
+    template <typename Take>
+    Status arrived(std::uint64_t sequence, std::span<const std::byte> payload, const Take& take) {
+        if (sequence != next_) return keep(sequence, payload);
+        ++next_;
+        ISTHMUS_TRY(take(payload));
+        while (!early_.empty() && early_.begin()->first == next_) {
+            ISTHMUS_TRY(take(takeEarly()));
+        }
+        return {};
+    }
 
 private:
-    void keepInOrder(std::span<const std::byte> payload);
+    Status keep(std::uint64_t sequence, std::span<const std::byte> payload);
+    Bytes takeEarly();
 
     std::uint64_t next_ = 0;
-    std::span<const std::byte> lent_;  // after all that is kept
-    std::vector<std::byte> kept_;      // from at_ on
-    std::size_t at_ = 0;
     std::map<std::uint64_t, Bytes> early_;
     std::size_t earlyBytes_ = 0;
 };

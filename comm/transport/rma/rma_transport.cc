@@ -28,6 +28,8 @@ constexpr Time kLookWhenConnecting = microseconds(20);
 constexpr Time kStrangersLook = milliseconds(250);
 /// How often a device is asked that cannot wake anybody.
 constexpr Time kDeviceLook = microseconds(100);
+/// The bits of a route that say whose it is; the others, which nobody guesses, that it may be used.
+constexpr std::uint64_t kRouteIndex = 0xfffff;
 /// At the very end: for the device to let go of memory.
 constexpr Time kLastEnding = milliseconds(500);
 
@@ -78,18 +80,21 @@ public:
             return static_cast<Endpoint*>(&link->endpoint());
         Result<RmaPlace> place = placeFrom(address);
         if (!place.ok()) return place.status();
-        const std::uint64_t route = newRoute();
-        RmaLink& link =
-            links_.add(peer, std::make_unique<RmaLink>(shared_, peer, std::move(*place), route));
-        routes_[route] = &link;
+        if (routed_.size() > kRouteIndex) return Status::resource(std::string(name()) + ": too many peers");
+        RmaLink& link = links_.add(
+            peer, std::make_unique<RmaLink>(shared_, peer, std::move(*place), newRoute()));
+        routed_.push_back(&link);
         return static_cast<Endpoint*>(&link.endpoint());
     }
 
     int progress(Time now) override {
         now_ = now;
-        int count = moveDevice();
+        int count = 0;
+        // What was posted leaves before the look for what has come.
+        for (std::size_t at = 0; at < routed_.size(); ++at) count += routed_[at]->write();
+        count += moveDevice();
         count += lookAtSockets();
-        for (const auto& [peer, link] : links_) count += link->progress(now);
+        for (std::size_t at = 0; at < routed_.size(); ++at) count += routed_[at]->progress(now);
         return count;
     }
 
@@ -134,11 +139,12 @@ public:
     }
 
 private:
-    static std::uint64_t newRoute() {
+    /// Random, except for the place of the link in `routed_`.
+    std::uint64_t newRoute() const {
         const Nonce nonce = makeNonce();
         std::uint64_t route = 0;
         std::memcpy(&route, nonce.data(), sizeof(route));
-        return route;
+        return (route & ~kRouteIndex) | routed_.size();
     }
 
     Result<RmaPlace> placeFrom(const Bytes& address) const {
@@ -170,9 +176,10 @@ private:
         RmaMessageHeader header;
         if (isClosing_ || message.size() < sizeof(header)) return;
         std::memcpy(&header, message.data(), sizeof(header));
-        const auto found = routes_.find(header.route);
-        if (found == routes_.end()) return;  // of nobody who proved the key
-        found->second->arrived(header.sequence, message.subspan(sizeof(header)));
+        const std::uint64_t index = header.route & kRouteIndex;
+        // Else it is of nobody who proved the key.
+        if (index >= routed_.size() || routed_[index]->incomingRoute() != header.route) return;
+        routed_[index]->arrived(header.sequence, message.subspan(sizeof(header)));
     }
     void completed(std::uint64_t context, const Status& outcome) override {
         const auto found = shared_.puts.underWay.find(context);
@@ -230,7 +237,7 @@ private:
     std::unique_ptr<TcpDoor> door_;
     int deviceEvents_ = -1;
     LinkTable<RmaLink, UniqueFd> links_;
-    std::unordered_map<std::uint64_t, RmaLink*> routes_;
+    std::vector<RmaLink*> routed_;  // by the index in their routes
     Time now_{1};
     Time lookedAt_{0};
     Time pause_ = kLookWhenConnecting;

@@ -65,6 +65,7 @@ private:
     static ucs_status_t arrived(void* self, const void*, std::size_t, void* data, std::size_t bytes,
                                 const ucp_am_recv_param_t*);
     Status failure(const char* what, ucs_status_t status) const;
+    int settle();
     Status openContext();
     Status openWorker();
 
@@ -250,11 +251,10 @@ int UcxDevice::progress(RmaListener& listener) {
     listener_ = &listener;
     int count = static_cast<int>(library_.workerProgress(worker_));
     listener_ = nullptr;
-    for (const auto& [id, peer] : peers_) count += peer->progress();
-    for (const auto& peer : left_) count += peer->progress();
-    std::erase_if(left_, [](const auto& peer) { return peer->isForgotten(); });
+    if (std::exchange(news_.isUnsettled, false)) count += settle();
     if (news_.isEmpty()) return count;
-    const UcxNews news = std::exchange(news_, {});
+    UcxNews news{.isUnsettled = news_.isUnsettled};
+    std::swap(news, news_);
     for (const Bytes& message : news.arrived) listener.arrived(message);
     for (const auto& [context, outcome] : news.completed) listener.completed(context, outcome);
     for (const auto& [id, why] : news.failed) listener.failed(id, why);
@@ -266,6 +266,14 @@ int UcxDevice::progress(RmaListener& listener) {
     }
     return count + static_cast<int>(news.arrived.size() + news.completed.size() +
                                     news.failed.size() + news.ended.size());
+}
+
+int UcxDevice::settle() {
+    int count = 0;
+    for (const auto& [id, peer] : peers_) count += peer->progress();
+    for (const auto& peer : left_) count += peer->progress();
+    std::erase_if(left_, [](const auto& peer) { return peer->isForgotten(); });
+    return count;
 }
 
 bool UcxDevice::arm() {

@@ -56,7 +56,7 @@ Status UcxPeer::open(ucp_worker_h worker, std::span<const std::byte> address, bo
 void UcxPeer::failed(void* self, ucp_ep_h, ucs_status_t status) {
     auto& peer = *static_cast<UcxPeer*>(self);
     if (peer.isClosed()) return;
-    peer.hasFailed_ = true;
+    peer.hasFailed_ = peer.news_.isUnsettled = true;
     peer.news_.failed.emplace_back(peer.id_, peer.statusOf(status));
 }
 
@@ -103,13 +103,14 @@ void UcxPeer::ended(Request& request, ucs_status_t status) {
     switch (request.kind) {
     case Request::kMessage:
         --messages_;
-        hasRoomAgain_ |= std::exchange(hasRefused_, false);
+        if (std::exchange(hasRefused_, false)) hasRoomAgain_ = news_.isUnsettled = true;
         break;
     case Request::kPut:
         --transfers_;
         // Done here is not visible there: a flush tells.
         if (status == UCS_OK) {
             unconfirmed_.push_back(request.context);
+            news_.isUnsettled = true;
         } else {
             news_.completed.emplace_back(request.context, statusOf(status));
         }
@@ -186,7 +187,7 @@ void UcxPeer::flush() {
 
 void UcxPeer::end(RmaDevice::Ending ending) {
     mustEnd_ = mustEnd_ || ending == RmaDevice::Ending::kNow || hasFailed_;
-    isEnding_ = true;
+    isEnding_ = news_.isUnsettled = true;
 }
 
 void UcxPeer::close() {
@@ -216,6 +217,7 @@ bool UcxPeer::isDelivered() const {
 }
 
 int UcxPeer::progress() {
+    news_.isUnsettled |= isEnding_ && !isForgotten();
     int count = std::exchange(hasRoomAgain_, false) ? 1 : 0;
     if (isClosing_ || hasFailed_) {
         for (const std::uint64_t context : std::exchange(unconfirmed_, {})) {

@@ -14,6 +14,7 @@ struct UcxNews {
     std::vector<std::pair<std::uint64_t, Status>> completed;
     std::vector<std::pair<RmaPeer, Status>> failed;
     std::vector<RmaPeer> ended;
+    bool isUnsettled = false;  ///< some peer's progress() has something to do
 
     bool isEmpty() const {
         return arrived.empty() && completed.empty() && failed.empty() && ended.empty();

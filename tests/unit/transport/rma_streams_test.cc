@@ -7,62 +7,55 @@
 namespace isthmus {
 namespace {
 
-Bytes bytesOf(const char* text) {
-    const auto raw = std::as_bytes(std::span(text, std::strlen(text)));
-    return {raw.begin(), raw.end()};
+std::span<const std::byte> bytesOf(std::string_view text) {
+    return std::as_bytes(std::span(text.data(), text.size()));
 }
 
-std::string readAll(RmaIn& in) {
-    std::string text(64, ' ');
-    const iovec pieces[] = {{text.data(), 3}, {text.data() + 3, 61}};
-    text.resize(in.readSome(pieces).bytes);
-    return text;
-}
-
-TEST(RmaIn, PutsMessagesInOrder) {
-    RmaIn in;
-    for (const auto& [sequence, text] :
-         {std::pair{2, "two "}, {1, "one "}, {4, "four "}, {0, "zero "}, {3, "three "}}) {
-        const Bytes message = bytesOf(text);
-        ASSERT_TRUE(in.lend(static_cast<std::uint64_t>(sequence), message).ok());
-        in.keep();
+class RmaInTest : public testing::Test {
+protected:
+    Status arrive(std::uint64_t sequence, std::string_view text) {
+        return in.arrived(sequence, bytesOf(text), [this](std::span<const std::byte> bytes) {
+            taken.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+            return taken.find('!') == std::string::npos ? Status() : Status::peerLost("enough");
+        });
     }
-    EXPECT_EQ(readAll(in), "zero one two three four ");
-    EXPECT_FALSE(in.hasBytes());
+
+    RmaIn in;
+    std::string taken;
+};
+
+TEST_F(RmaInTest, PutsMessagesInOrder) {
+    ASSERT_TRUE(arrive(2, "two ").ok());
+    ASSERT_TRUE(arrive(1, "one ").ok());
+    ASSERT_TRUE(arrive(4, "four ").ok());
+    EXPECT_EQ(taken, "");
+    ASSERT_TRUE(arrive(0, "zero ").ok());
+    EXPECT_EQ(taken, "zero one two ");
+    ASSERT_TRUE(arrive(3, "three ").ok());
+    ASSERT_TRUE(arrive(5, "five").ok());
+    EXPECT_EQ(taken, "zero one two three four five");
 }
 
-TEST(RmaIn, ReadsWhatIsLentBehindWhatIsKept) {
-    RmaIn in;
-    const Bytes first = bytesOf("abcd");
-    const Bytes second = bytesOf("efgh");
-    ASSERT_TRUE(in.lend(0, first).ok());
-    std::string text(2, ' ');
-    const iovec piece{text.data(), 2};
-    EXPECT_EQ(in.readSome(std::span(&piece, 1)).bytes, 2U);
-    in.keep();
-    ASSERT_TRUE(in.lend(1, second).ok());
-    EXPECT_EQ(text, "ab");
-    EXPECT_EQ(readAll(in), "cdefgh");
-    in.keep();
-    EXPECT_FALSE(in.hasBytes());
+TEST_F(RmaInTest, StopsAtAPayloadThatIsRefused) {
+    ASSERT_TRUE(arrive(1, "one!").ok());
+    ASSERT_TRUE(arrive(2, "two").ok());
+    EXPECT_EQ(arrive(0, "zero ").code(), Status::Code::kPeerLost);
+    EXPECT_EQ(taken, "zero one!");
 }
 
-TEST(RmaIn, RefusesWhatWasThereAlready) {
-    RmaIn in;
-    const Bytes message = bytesOf("x");
-    ASSERT_TRUE(in.lend(0, message).ok());
-    in.keep();
-    EXPECT_EQ(in.lend(0, message).code(), Status::Code::kMismatch);
-    ASSERT_TRUE(in.lend(2, message).ok());
-    EXPECT_EQ(in.lend(2, message).code(), Status::Code::kMismatch);
+TEST_F(RmaInTest, RefusesWhatWasThereAlready) {
+    ASSERT_TRUE(arrive(0, "x").ok());
+    EXPECT_EQ(arrive(0, "x").code(), Status::Code::kMismatch);
+    ASSERT_TRUE(arrive(2, "x").ok());
+    EXPECT_EQ(arrive(2, "x").code(), Status::Code::kMismatch);
+    EXPECT_EQ(taken, "x");
 }
 
-TEST(RmaIn, GivesUpOnAMessageThatDoesNotCome) {
-    RmaIn in;
-    const Bytes message(1 << 20);
+TEST_F(RmaInTest, GivesUpOnAMessageThatDoesNotCome) {
+    const std::string message(1 << 20, 'x');
     std::uint64_t sequence = 1;
-    while (sequence <= 64) ASSERT_TRUE(in.lend(sequence++, message).ok());
-    EXPECT_EQ(in.lend(sequence, message).code(), Status::Code::kMismatch);
+    while (sequence <= 64) ASSERT_TRUE(arrive(sequence++, message).ok());
+    EXPECT_EQ(arrive(sequence, message).code(), Status::Code::kMismatch);
 }
 
 }  // namespace
