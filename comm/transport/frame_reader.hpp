@@ -51,7 +51,7 @@ private:
 
     FrameSink& sink_;
     std::unique_ptr<std::byte[]> stage_;
-    std::size_t staged_ = 0;                // bytes of it: less than a header, between two calls
+    std::size_t staged_ = 0;                 // bytes of it: less than a header, between two calls
     std::span<const std::byte> undigested_;  // inside a call
 
     FrameHeader header_;

@@ -80,7 +80,8 @@ public:
             return static_cast<Endpoint*>(&link->endpoint());
         Result<RmaPlace> place = placeFrom(address);
         if (!place.ok()) return place.status();
-        if (routed_.size() > kRouteIndex) return Status::resource(std::string(name()) + ": too many peers");
+        if (routed_.size() > kRouteIndex)
+            return Status::resource(std::string(name()) + ": too many peers");
         RmaLink& link = links_.add(
             peer, std::make_unique<RmaLink>(shared_, peer, std::move(*place), newRoute()));
         routed_.push_back(&link);
