@@ -108,9 +108,8 @@ Status Communicator::connect() {
     plans_ = std::make_unique<PlanCache>(layout_, me_, std::move(choosing));
     Engine& engine = runtime_.engine();
     engine.withToken([&] {
-        const auto& node = layout_.nodes[layout_.nodeOf(me_)];
-        engine.setRanksOnNode(
-            std::max<int>(engine.config().ranksOnNode, static_cast<int>(node.size())));
+        engine.noteNode(static_cast<int>(layout_.nodes[layout_.nodeOf(me_)].size()),
+                        formed->processors);
         membership_ = std::make_unique<Membership>(engine, std::move(*formed));
         engine.add(*membership_);
     });

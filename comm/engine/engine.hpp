@@ -32,8 +32,7 @@ struct EngineConfig {
     std::size_t cacheBytes = std::size_t{32}
                              << 20;  ///< of the last level; larger jobs store around it
     std::size_t scratchBytes = std::size_t{256} << 20;  ///< kept for later calls
-    int ranksOnNode = 1;                                ///< processes that compete for `cpus`
-    int cpus = 1;
+    int cpus = 1;                                       ///< that this process may use
     bool hasThread = true;  ///< false: only step() and waiting callers drive (tests, event loops)
 };
 
@@ -50,7 +49,9 @@ public:
     const std::vector<std::unique_ptr<Transport>>& transports() const { return transports_; }
     SleepSet& sleepSet() { return sleepSet_; }
     const EngineConfig& config() const { return config_; }
-    void setRanksOnNode(int ranks) { config_.ranksOnNode = ranks; }
+    /// Of a communicator: its ranks on this node, and the processors that they may use together. With
+    /// the token.
+    void noteNode(int ranks, int processors) { isCrowded_ = isCrowded_ || ranks > processors; }
 
     /// Something to run on the engine, in order of submission. Any thread.
     struct Task {
@@ -206,6 +207,7 @@ private:
     bool isClosed_ = false;           ///< owner only: after farewell()
     Time steppedAt_{0};               ///< owner only: when the last step began
     Time lookedAt_{0};                ///< owner only: that, or when the last yield ended
+    bool isCrowded_ = false;          ///< owner only: more ranks than processors on this node
     int sharedFor_ = 0;               ///< owner only: yields for which the core counts as shared
     int lostFor_ = 0;                 ///< owner only: waits that still sleep at once
     int lostSpan_ = 0;                ///< owner only: of how many, after the last yield

@@ -75,12 +75,12 @@ LocalJob::LocalJob(std::vector<int> nodeOfRank,
         EngineConfig config;
         config.self = processOf(rank);
         config.clock = &clock_;
-        config.ranksOnNode = ranks();
         config.cpus = 2;
         auto made = Runtime::make(settings, config, [&](Runtime& runtime) {
             return addTransports(runtime, rank, wires);
         });
         EXPECT_TRUE(made.ok()) << made.status().what();
+        (*made)->engine().noteNode(ranks(), config.cpus);
         runtimes_.push_back(std::move(*made));
     }
 }
