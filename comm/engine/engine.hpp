@@ -49,8 +49,8 @@ public:
     const std::vector<std::unique_ptr<Transport>>& transports() const { return transports_; }
     SleepSet& sleepSet() { return sleepSet_; }
     const EngineConfig& config() const { return config_; }
-    /// Of a communicator: its ranks on this node, and the processors that they may use together. With
-    /// the token.
+    /// Of a communicator: its ranks on this node, and the processors that they may use together.
+    /// With the token.
     void noteNode(int ranks, int processors) { isCrowded_ = isCrowded_ || ranks > processors; }
 
     /// Something to run on the engine, in order of submission. Any thread.
