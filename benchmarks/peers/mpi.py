@@ -39,12 +39,14 @@ def mpich(launcher, _layout, nodes):
     return command
 
 
-def as_ranks(sides, name, source, words, layout, nodes):
+def as_ranks(sides, name, source, words, layout, nodes, is_bound=False):
     """{bytes: row} of a program of this folder that prints a JSON line for each size."""
     program = sides.compiled(source, first_installed(COMPILERS[name]), "-std=gnu11")
     launcher = first_installed(LAUNCHERS[name])
     command = mpich(launcher, layout, nodes) if name == "mpich" else openmpi(launcher, layout, nodes, name == "han")
-    command = (nodes.enter if nodes is not None else []) + command + ["-n", str(layout.ranks), program, *words]
+    command = (nodes.enter if nodes is not None else []) + command + ["-n", str(layout.ranks)]
+    command += ["sh", "-c", 'exec taskset -c "$OMPI_COMM_WORLD_RANK" "$@"', "bound"] if is_bound else []
+    command += [program, *words]
     lines = sides.run(command).splitlines()
     return {row["bytes"]: row for row in (json.loads(line) for line in lines if line.startswith("{"))}
 

@@ -19,7 +19,7 @@ def _openmpi(sides, layout):
     with contextlib.ExitStack() as stack:
         nodes = None if layout.is_here else stack.enter_context(Nodes(sides.program, layout, sides.folder))
         try:
-            return mpi.as_ranks(sides, "openmpi", "mpi_overlap.c", _words(layout), layout, nodes)
+            return mpi.as_ranks(sides, "openmpi", "mpi_overlap.c", _words(layout), layout, nodes, True)
         except Unavailable:
             return {}
 
@@ -32,7 +32,7 @@ def _median(rounds, size, name):
 def _rows(sides, layout):
     ours, theirs = [], []
     for _ in range(ROUNDS):
-        ours.append({row["bytes"]: row for row in sides.as_ranks("overlap", _words(layout), layout)})
+        ours.append({row["bytes"]: row for row in sides.as_ranks("overlap", _words(layout), layout, is_bound=True)})
         theirs.append(_openmpi(sides, layout))
     for size in CALLS[layout.text]:
         values = [one[size]["overlap"] for one in ours]

@@ -149,10 +149,12 @@ class Sides:
             raise Unavailable(f"{program} is not built")
         return program
 
-    def as_ranks(self, name, words, layout):
-        """Of a program of this folder: the JSON lines that it prints."""
+    def as_ranks(self, name, words, layout, is_bound=False):
+        """Of a program of this folder: the JSON lines that it prints. Bound: rank r stays on processor r, or a busy
+        machine may leave two ranks on one."""
         where = ["-n", str(layout.ranks)] if layout.is_here else ["--nodes", layout.shape, "--rate", layout.rate]
-        command = [self.program, "run", *where, "--no-prefix", "--", self.built(name), *map(str, words)]
+        binding = ["sh", "-c", 'exec taskset -c "$RANK" "$@"', "bound"] if is_bound else []
+        command = [self.program, "run", *where, "--no-prefix", "--", *binding, self.built(name), *map(str, words)]
         return [json.loads(line) for line in self.run(command).splitlines() if line.startswith("{")]
 
     def in_one_process(self, name, *words):

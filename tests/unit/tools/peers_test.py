@@ -139,7 +139,7 @@ class Figures(unittest.TestCase):
 
     def test_of_overlap_are_medians_with_the_peer_beside(self):
         class Ranks(FakeSides):
-            def as_ranks(self, name, words, layout):
+            def as_ranks(self, name, words, layout, is_bound):
                 share = next(self.probes)
                 return [{"bytes": int(word.split(":")[0]), "overlap": share, "overlap_of_turns": 1.0, "alone_us": 2e3,
                          "processors": 0.5} for word in words]
