@@ -36,6 +36,7 @@ void Execution::begin(std::unique_ptr<CallRequest> call, std::uint64_t sequence)
     isDone_ = isStopped_ = isStreaming_ = false;
     isUneven_ = !call_->counts.sent.empty();
     isShown_ = false;
+    copiesBySegment_ = false;
     pieceElements_ = 0;
     verified_.assign(group_.nodeRanks().size(), 0);
     verified_[group_.myPosition()] = 1;
@@ -89,21 +90,40 @@ Status Execution::bind(Mapping mapping) {
     }
     isStreaming_ = isStreaming_ && !plan_->usesMessages;
     const bool isInPlace = call_->input == call_->output && call_->input != nullptr;
-    if (!plan_->plan.inPlaceSafe && isInPlace && inputCopy_.data == nullptr)
-        ISTHMUS_TRY(copyInput(extents_->inputBytes()));
+    if (!plan_->plan.inPlaceSafe && isInPlace && inputCopy_.data == nullptr) {
+        ISTHMUS_TRY(replaceInput(extents_->inputBytes()));
+        copiesBySegment_ = true;
+    }
     ISTHMUS_TRY(grabScratch());
     if (runs_.size() < static_cast<std::size_t>(window_)) runs_.resize(window_);
     return {};
 }
 
 Status Execution::copyInput(std::size_t bytes) {
+    ISTHMUS_TRY(replaceInput(bytes));
+    copyBytes(inputCopy_.data, call_->input, bytes, false);
+    return {};
+}
+
+/// By memory that holds nothing yet.
+Status Execution::replaceInput(std::size_t bytes) {
     // From the pool, whose pages are present: fresh ones would cost more than the copy.
     const auto block = group_.engine().takeScratch(bytes);
     if (!block.ok()) return block.status();
     inputCopy_ = *block;
-    copyBytes(inputCopy_.data, call_->input, bytes, false);
     input_ = inputCopy_.data;
     return {};
+}
+
+/// A pass overwrites what it reads of the input, and nothing of other passes: so each copies its
+/// own, while earlier ones are on their way.
+void Execution::copyInputOf(int segment) {
+    for (int chunk = 0; chunk < extents_->inputChunks(); ++chunk) {
+        const std::size_t offset =
+            extents_->offsetOf({plan_->plan.me, Buffer::kInput, chunk}, segment);
+        copyBytes(inputCopy_.data + offset, call_->input + offset,
+                  extents_->inputBytesIn(chunk, segment), false);
+    }
 }
 
 /// Of my node, for its largest block; one until all have told theirs, which nobody ends before.
@@ -237,6 +257,7 @@ bool Execution::takeLanded() {
 }
 
 void Execution::startSegment(SegmentRun& run, int segment) {
+    if (copiesBySegment_) copyInputOf(segment);
     run.reset();
     run.segment = segment;
     run.left = static_cast<int>(plan_->nodes.size());

@@ -123,6 +123,8 @@ private:
     bool verifyPeers();
     Status bind(Mapping mapping);
     Status copyInput(std::size_t bytes);
+    Status replaceInput(std::size_t bytes);
+    void copyInputOf(int segment);
     int passes() const;
     Status grabScratch();
     std::size_t layOutShared();
@@ -202,6 +204,7 @@ private:
     std::vector<std::size_t> sharedOffsets_;
     Meeting meeting_;               ///< of plans that meet once, which need nothing of the above
     ScratchPool::Block inputCopy_;  ///< of a call in place whose plan may not be
+    bool copiesBySegment_ = false;  ///< into it, each pass its own
 
     int pending_ = 0;
     std::vector<StepOperation*> flying_;

@@ -28,6 +28,11 @@ public:
     std::size_t offsetInBlock(const ChunkName& name, int segment) const;
     /// Bytes of a chunk of the operand in `segment`.
     std::size_t bytesIn(const ChunkName& name, int segment) const;
+    /// Chunks of my input, and the bytes of one in `segment`.
+    int inputChunks() const { return operand_.inputChunks(plan_.me); }
+    std::size_t inputBytesIn(int chunk, int segment) const {
+        return bytesIn(operand_.meaning({plan_.me, Buffer::kInput, chunk}), segment);
+    }
     /// The most that a slot of scratch named so needs in any segment.
     std::size_t scratchCapacity(const ChunkName& like) const;
 
