@@ -47,6 +47,9 @@ constexpr std::uint64_t kGatheredBlockBytes = 8 << 10;
 // all-gather of 16 KiB 190 -> 82 us, of 256 KiB as before; broadcast of 4 KiB 74 -> 35 us, of 64
 // KiB 140 -> 220 us.
 constexpr std::uint64_t kLedBytes = 32 << 10;
+// Of a tree, to all nodes together: in a loop 8 and 16 KiB over 2 nodes 19 and 49 us (a tree of
+// nodes 20 and 25), 4, 8 and 16 KiB over 4 nodes 62-87, 120-140 and 150-230 us (62-80, 82-110 and
+// 103-141).
 constexpr std::uint64_t kLedTreeBytes = 16 << 10;
 // What a leader reads of its node.
 constexpr std::uint64_t kLedNodeBytes = 128 << 10;
@@ -228,8 +231,8 @@ const Algorithm* chooseLeaders(const CallShape& call, const Layout& layout) {
     const bool isTree =
         call.collective == Collective::kBroadcast || call.collective == Collective::kReduce;
     const std::size_t ranks = largestNode(layout);
-    const bool isSmall =
-        call.bytes <= (isTree ? kLedTreeBytes : kLedBytes) && call.bytes * ranks <= kLedNodeBytes;
+    const bool isSmall = call.bytes <= (isTree ? kLedTreeBytes / layout.nodes.size() : kLedBytes) &&
+                         call.bytes * ranks <= kLedNodeBytes;
     return isSmall && ranks > 1 ? fitting(call.collective, kLeaders, layout) : nullptr;
 }
 

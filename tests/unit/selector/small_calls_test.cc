@@ -30,8 +30,8 @@ TEST(Select, LetsOneRankOfANodeSpeakForItInSmallCalls) {
         EXPECT_EQ(limitOf(collective, equalNodes(4, 1)), 0U) << nameOf(collective);
         EXPECT_EQ(limitOf(collective, oneNode(4)), 0U) << nameOf(collective);
     }
-    EXPECT_EQ(limitOf(Collective::kBroadcast, equalNodes(4, 2)), 16384U);
-    EXPECT_EQ(limitOf(Collective::kReduce, equalNodes(4, 2)), 16384U);
+    EXPECT_EQ(limitOf(Collective::kBroadcast, equalNodes(2, 2)), 8192U);
+    EXPECT_EQ(limitOf(Collective::kReduce, equalNodes(4, 2)), 4096U);
     EXPECT_EQ(limitOf(Collective::kGather, equalNodes(4, 2)), 0U);
     SelectorOptions byName;
     byName.algorithm = "two_level_leaders";
