@@ -59,7 +59,7 @@ CallingCard cardOf(Runtime& runtime) {
     card.rack = runtime.rack();
     card.cpuMask = cpuMaskHere();
     card.cpusAllowed = runtime.engine().config().cpus;
-    card.sharesProcessors = runtime.sharesProcessors();
+    card.sharesProcessors = runtime.engine().isCrowded();
     card.lineBitsPerSecond = static_cast<std::uint64_t>(runtime.lineBitsPerSecond());
     card.cards = static_cast<std::uint8_t>(runtime.cards());
     card.missing = runtime.missingTransports();

@@ -108,8 +108,6 @@ Status Communicator::connect() {
     plans_ = std::make_unique<PlanCache>(layout_, me_, std::move(choosing));
     Engine& engine = runtime_.engine();
     engine.withToken([&] {
-        engine.noteNode(static_cast<int>(layout_.nodes[layout_.nodeOf(me_)].size()),
-                        formed->processors);
         membership_ = std::make_unique<Membership>(engine, std::move(*formed));
         engine.add(*membership_);
     });

@@ -371,9 +371,9 @@ Result<MembershipConfig> formMembership(Runtime& runtime, Exchanger& exchanger, 
         for (const Rank rank : config.layout.nodes[config.layout.nodeOf(me)]) {
             ofNode.push_back((*cards)[static_cast<std::size_t>(rank)]);
         }
-        config.processors = processorsOf(ofNode);
-        if (static_cast<int>(ofNode.size()) > config.processors) runtime.noteSharedProcessors();
-        config.cacheBytes = cacheBytesFor(config.processors, runtime.engine().cacheBytes());
+        const int processors = processorsOf(ofNode);
+        if (static_cast<int>(ofNode.size()) > processors) runtime.engine().noteCrowded();
+        config.cacheBytes = cacheBytesFor(processors, runtime.engine().cacheBytes());
         config.layout.summing = summingOf(*cards);
         config.layout.shares = sharesOf(config.layout, *cards);
         auto racks = racksOf(config.layout, *cards);

@@ -68,9 +68,6 @@ public:
 
     const Options& options() const { return options_; }
     const SelectorOptions& selectorOptions() const { return selectorOptions_; }
-    /// Whether ranks of this process's node have been seen to outnumber their processors.
-    bool sharesProcessors() const { return sharesProcessors_.load(std::memory_order_relaxed); }
-    void noteSharedProcessors() { sharesProcessors_.store(true, std::memory_order_relaxed); }
     Arena& arena() { return *arena_; }
     Engine& engine() { return *engine_; }
     const ProcessId& self() const { return engine_->config().self; }
@@ -108,7 +105,6 @@ private:
 
     Options options_;
     SelectorOptions selectorOptions_;
-    std::atomic<bool> sharesProcessors_{false};
     std::unique_ptr<Arena> arena_;
     std::unique_ptr<Engine> engine_;
     Transport* insideNode_ = nullptr;

@@ -184,7 +184,7 @@ int Engine::looksBeforeYield() {
 int Engine::looksFor(Awaited awaited) const {
     if (awaited == Awaited::kHere) return kLooksHere;
     if (awaited == Awaited::kElsewhere || awaited == Awaited::kNobody) return kLooksElsewhere;
-    const bool isShared = sharedFor_ > 0 || isCrowded_;
+    const bool isShared = sharedFor_ > 0 || isCrowded();
     return isShared ? kLooksShared : kLooksAlone;
 }
 

@@ -49,9 +49,10 @@ public:
     const std::vector<std::unique_ptr<Transport>>& transports() const { return transports_; }
     SleepSet& sleepSet() { return sleepSet_; }
     const EngineConfig& config() const { return config_; }
-    /// Of a communicator: its ranks on this node, and the processors that they may use together.
-    /// With the token.
-    void noteNode(int ranks, int processors) { isCrowded_ = isCrowded_ || ranks > processors; }
+    /// Ranks of this node are more than the processors that they may use together, as one of its
+    /// communicators found. Any thread.
+    void noteCrowded() { isCrowded_.store(true, std::memory_order_relaxed); }
+    bool isCrowded() const { return isCrowded_.load(std::memory_order_relaxed); }
 
     /// Something to run on the engine, in order of submission. Any thread.
     struct Task {
@@ -202,12 +203,12 @@ private:
     std::atomic<bool> isDozing_{false};  ///< napping until whoever has the token lets go
     std::atomic<std::uint32_t> nudges_{0};
     std::atomic<std::uint64_t> callerTurns_{0};
+    std::atomic<bool> isCrowded_{false};
     bool isArmed_ = false;            ///< owner only: transports think that we sleep
     bool isProgressDriving_ = false;  ///< owner only: the progress thread has the token
     bool isClosed_ = false;           ///< owner only: after farewell()
     Time steppedAt_{0};               ///< owner only: when the last step began
     Time lookedAt_{0};                ///< owner only: that, or when the last yield ended
-    bool isCrowded_ = false;          ///< owner only: more ranks than processors on this node
     int sharedFor_ = 0;               ///< owner only: yields for which the core counts as shared
     int lostFor_ = 0;                 ///< owner only: waits that still sleep at once
     int lostSpan_ = 0;                ///< owner only: of how many, after the last yield

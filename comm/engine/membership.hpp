@@ -60,7 +60,6 @@ struct MembershipConfig {
     int cards = 1;         ///< that every process uses at once
     bool canRead = false;  ///< each of my node's ranks the memory of the others: Member::pid
     ReadChoice::Wish reading = ReadChoice::Wish::kMeasure;
-    int processors = 1;  ///< that my node's ranks may use, together
     /// What its node's ranks may hope to find in their caches, together.
     std::size_t cacheBytes = std::size_t{32} << 20;
     void* block = nullptr;         ///< memory of my ControlBlock, to be freed at the end

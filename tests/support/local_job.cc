@@ -80,7 +80,7 @@ LocalJob::LocalJob(std::vector<int> nodeOfRank,
             return addTransports(runtime, rank, wires);
         });
         EXPECT_TRUE(made.ok()) << made.status().what();
-        (*made)->engine().noteNode(ranks(), config.cpus);
+        if (ranks() > config.cpus) (*made)->engine().noteCrowded();
         runtimes_.push_back(std::move(*made));
     }
 }
