@@ -64,8 +64,13 @@ std::string towardsMaster() {
     const LaunchFacts facts = launchFacts();
     const auto master = facts.variables.find("MASTER_ADDR");
     if (master == facts.variables.end()) return "";
-    const auto address = addressTowards(withoutBrackets(master->second));
-    return address.ok() ? *address : "";
+    const std::string host = withoutBrackets(master->second);
+    const auto address = addressTowards(host);
+    if (!address.ok()) return "";
+    // The master's own name may mean loopback there (127.0.1.1 in its hosts file): others that know
+    // it by that name are not reached so.
+    const bool isMeant = host == "localhost" || isLoopbackAddress(host);
+    return isLoopbackAddress(*address) && !isMeant ? "" : *address;
 }
 
 }  // namespace isthmus

@@ -14,7 +14,7 @@ namespace isthmus {
 namespace {
 
 // Of what ranks exchange. Ranks of other versions are told apart before anything else is read.
-constexpr std::uint32_t kFormationVersion = 7;
+constexpr std::uint32_t kFormationVersion = 8;
 
 std::string agreedOptions(const Runtime& runtime) {
     // Rules, not the path of a file with them: what counts is what it says.
@@ -57,6 +57,7 @@ CallingCard cardOf(Runtime& runtime) {
     card.onlySums = runtime.onlySums();
     if (runtime.reading() != Runtime::Reading::kNever) card.mark = ReadMark::ofProcess();
     card.rack = runtime.rack();
+    card.host = runtime.host();
     card.cpuMask = cpuMaskHere();
     card.cpusAllowed = runtime.engine().config().cpus;
     card.sharesProcessors = runtime.engine().isCrowded();
@@ -82,6 +83,7 @@ Bytes pack(const CallingCard& card) {
     writer.put(card.lineBitsPerSecond).put(card.cards);
     writer.put(static_cast<std::uint8_t>(card.onlySums ? 1 : 0));
     writer.put(std::string_view(card.rack.name)).put(card.rack.bitsPerSecond);
+    writer.put(card.host.id).put(static_cast<std::uint8_t>(card.host.isLoopbackOnly ? 1 : 0));
     writer.put(std::span<const std::byte>(card.cpuMask));
     writer.put(card.cpusAllowed).put(static_cast<std::uint8_t>(card.sharesProcessors ? 1 : 0));
     writer.put(card.mark.pid).put(card.mark.address).put(card.mark.value);
@@ -119,6 +121,8 @@ Result<CallingCard> unpack(const Bytes& bytes, Rank rank) {
     card.cards = reader.get<std::uint8_t>();
     card.onlySums = reader.get<std::uint8_t>() != 0;
     card.rack = {reader.getText(), reader.get<std::uint64_t>(), card.lineBitsPerSecond};
+    card.host.id = reader.get<std::uint64_t>();
+    card.host.isLoopbackOnly = reader.get<std::uint8_t>() != 0;
     card.cpuMask = bytesOf(reader);
     card.cpusAllowed = reader.get<std::int32_t>();
     card.sharesProcessors = reader.get<std::uint8_t>() != 0;
@@ -158,6 +162,22 @@ Status check(const std::vector<CallingCard>& cards, Rank me) {
     return {};
 }
 
+/// That nobody offers his loopback to another host. All ranks find the same pair.
+Status checkReach(const std::vector<CallingCard>& cards) {
+    for (std::size_t rank = 0; rank < cards.size(); ++rank) {
+        const Runtime::Host& host = cards[rank].host;
+        if (!host.isLoopbackOnly || host.id == 0) continue;
+        for (std::size_t other = 0; other < cards.size(); ++other) {
+            if (cards[other].host.id == host.id || cards[other].host.id == 0) continue;
+            return Status::configuration(
+                "rank " + std::to_string(rank) + " (" + cards[rank].place +
+                ") has nothing but loopback addresses for rank " + std::to_string(other) + " (" +
+                cards[other].place + "), which is on another host: see ISTHMUS_INTERFACE there");
+        }
+    }
+    return {};
+}
+
 }  // namespace
 
 const TransportOffer* CallingCard::offer(std::string_view name) const {
@@ -181,6 +201,7 @@ Result<std::vector<CallingCard>> exchangeCards(Runtime& runtime, Exchanger& exch
         cards.push_back(std::move(*card));
     }
     ISTHMUS_TRY(check(cards, me));
+    ISTHMUS_TRY(checkReach(cards));
     return cards;
 }
 

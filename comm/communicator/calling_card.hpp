@@ -33,6 +33,7 @@ struct CallingCard {
     std::uint8_t cards = 1;
     bool onlySums = false;
     RackWord rack;
+    Runtime::Host host;
     Bytes cpuMask;                  ///< that it may run on: bit by number, no zero bytes at the end
     std::int32_t cpusAllowed = 1;   ///< no more than these; fewer where a container says so
     bool sharesProcessors = false;  ///< with other ranks, as an earlier communicator found
@@ -43,8 +44,8 @@ struct CallingCard {
 };
 
 /// Everybody's, of `ranks` ranks. Collective: one exchange ("cards").
-/// Errors: those of the exchange, kMismatch (versions), kConfiguration (options that must agree),
-/// kInvalidArgument (one process twice).
+/// Errors: those of the exchange, kMismatch (versions), kConfiguration (options that must agree,
+/// a rank that other hosts cannot reach), kInvalidArgument (one process twice).
 Result<std::vector<CallingCard>> exchangeCards(Runtime& runtime, Exchanger& exchanger, Rank me,
                                                int ranks, Deadline deadline);
 

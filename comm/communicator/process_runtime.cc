@@ -10,8 +10,10 @@
 #include <random>
 
 #include "comm/base/bit_rate.hpp"
+#include "comm/base/digest.hpp"
 #include "comm/base/log.hpp"
 #include "comm/bootstrap/authenticate.hpp"
+#include "comm/bootstrap/host_identity.hpp"
 #include "comm/bootstrap/job_key.hpp"
 #include "comm/bootstrap/launch_environment.hpp"
 #include "comm/bootstrap/rendezvous.hpp"
@@ -107,21 +109,37 @@ Result<RackWord> rackOf(const Options& options) {
     return rack;
 }
 
+bool isLoopback(const std::vector<InterfaceChoice>& cards) {
+    return std::all_of(cards.begin(), cards.end(),
+                       [](const InterfaceChoice& card) { return isLoopbackAddress(card.address); });
+}
+
+/// Of whoever this process reaches by loopback; 0: not known.
+std::uint64_t hostId() {
+    const auto host = thisHost();
+    if (!host.ok()) return 0;
+    return Digest().add(host->bootId).add(host->networkNamespace).value();
+}
+
 /// The cards that lead there, and what was asked of connections. `wish`: as ISTHMUS_INTERFACE.
 Result<TcpOptions> chooseCards(Runtime& runtime, const std::string& wish,
                                const std::string& towards) {
     const auto devices = discoverNetDevices();
     if (!devices.ok()) return devices.status();
-    const auto chosen = selectInterfaces(*devices, wish, {towards, false});
+    const auto environment = readLaunchEnvironment(launchFacts());
+    // A node's own name may mean loopback there; others that are known of are not reached by it.
+    const bool misleads = environment.ok() && environment->localRanks > 0 &&
+                          !environment->isOneNode() && isLoopbackAddress(towards);
+    const auto chosen = selectInterfaces(*devices, wish, {misleads ? "" : towards, false});
     if (!chosen.ok()) return chosen.status();
+    runtime.setHost({hostId(), isLoopback(*chosen)});
     const auto rate =
         lineRateOf(runtime.options().text("ISTHMUS_LINE_RATE"), toldBy(*devices, *chosen));
     if (!rate.ok()) return rate.status();
     runtime.setLineBitsPerSecond(*rate);
     const auto ports = parsePortRange(runtime.options().text("ISTHMUS_PORT_RANGE"));
     if (!ports.ok()) return ports.status();
-    if (const auto environment = readLaunchEnvironment(launchFacts()); environment.ok())
-        ISTHMUS_TRY(checkPorts(*ports, *environment));
+    if (environment.ok()) ISTHMUS_TRY(checkPorts(*ports, *environment));
     TcpOptions tcp = TcpOptions::fromOptions(runtime.options());
     for (const InterfaceChoice& card : *chosen) tcp.cards.push_back({card.device, card.address});
     tcp.ports = *ports;

@@ -99,6 +99,13 @@ public:
     /// How many of the node's cards this process uses at once.
     int cards() const { return cards_; }
     void setCards(int cards) { cards_ = cards; }
+    /// Which host this is, and whether nothing but its loopback leads here from others.
+    struct Host {
+        std::uint64_t id = 0;  ///< of boot and network namespace; 0: not known
+        bool isLoopbackOnly = false;
+    };
+    const Host& host() const { return host_; }
+    void setHost(Host host) { host_ = host; }
 
 private:
     Runtime(Options options, std::unique_ptr<Arena> arena);
@@ -116,6 +123,7 @@ private:
     Reading reading_ = Reading::kWhereQuicker;
     bool onlySums_ = false;
     RackWord rack_;
+    Host host_;
 };
 
 }  // namespace isthmus

@@ -88,7 +88,7 @@ TEST_F(Nodes, ARankThatIsKilledIsNamedOnBothNodesWithinTwoSeconds) {  // HANG-01
 }
 
 // Shared memory is a memory file, no file in /dev/shm: its size does not matter.
-TEST_F(Nodes, ASmallSharedMemoryFolderDoesNotMatter) {
+TEST_F(Nodes, ASmallSharedMemoryFolderDoesNotMatter) {  // BOOT-08
     const std::string name = "faults-" + std::to_string(::getpid());
     ASSERT_EQ(isthmus({"cluster", "up", "1x2", "--shm", "1M", "--name", name}).exitCode, 0);
     const char* const tellSizeAndCall =
@@ -136,6 +136,35 @@ TEST_F(Nodes, AFirewallMayLeaveOpenTheRangeOfPortsAlone) {  // BOOT-14
     EXPECT_GE(listeners, 8);
     for (int rank = 0; rank < 8; ++rank)
         EXPECT_THAT(ended.output, HasSubstr("[" + std::to_string(rank) + "] done"));
+}
+
+// https://github.com/aws-samples/aws-do-eks/pull/51
+TEST_F(Nodes, EachMayNameItsCardInItsOwnWay) {  // BOOT-02
+    for (const char* wishes :
+         {"eth0 =eth0", "^lo eth", "10.77.0.0/24 ^lo,dummy0", "10.77.0.1 10.77.0.2"}) {
+        const std::string script = std::string("set -- ") + wishes +
+                                   "; [ $ISTHMUS_NODE = 0 ] || shift; ISTHMUS_INTERFACE=$1 "
+                                   "exec " RANK_PROGRAM " once";
+        const Ended ended = isthmus({"run", "--nodes", "2x1", "--", "sh", "-c", script});
+        EXPECT_EQ(ended.exitCode, 0) << wishes << ended.output << ended.error;
+    }
+}
+
+// https://github.com/aws-samples/aws-do-eks/pull/69
+TEST_F(Nodes, WhereLoopbackAloneIsLeftEveryRankSaysSo) {  // BOOT-01, BOOT-02
+    // A shell is each rank's process for the launcher, which would end the job at the first.
+    for (const char* wish : {"lo", "^eth0"}) {
+        const std::string script = std::string("ISTHMUS_INTERFACE='") + wish +
+                                   "' ISTHMUS_TIMEOUT=8000 " RANK_PROGRAM
+                                   " once; [ $? = 6 ] || exit 9; sleep 2";
+        const Ended ended = isthmus({"run", "--nodes", "2x1", "--", "sh", "-c", script});
+        EXPECT_EQ(ended.exitCode, 0) << ended.output << ended.error;
+        EXPECT_THAT(ended.output, HasSubstr("loopback addresses for rank 1 (node1 "));
+        for (const char* rank : {"[0] failed 6 making \"comm0\": rank 0 (node0 ",
+                                 "[1] failed 6 making \"comm0\": rank 0 (node0 "}) {
+            EXPECT_THAT(ended.output, HasSubstr(rank)) << wish;
+        }
+    }
 }
 
 }  // namespace

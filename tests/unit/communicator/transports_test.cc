@@ -194,6 +194,21 @@ TEST(Transports, TheOnlyOneIsNotTried) {
     EXPECT_TRUE(formed[0].ok());
 }
 
+// https://github.com/aws-samples/aws-do-eks/pull/69
+TEST(Transports, LoopbackIsForRanksOfOneHost) {  // BOOT-01
+    Ranks ranks({{"tcp"}, {"tcp"}, {"tcp"}});
+    for (const Rank rank : {0, 1, 2}) ranks.runtime(rank).setHost({7, rank != 1});
+    for (const auto& each : ranks.form()) EXPECT_TRUE(each.ok()) << each.status().what();
+    ranks.runtime(1).setHost({8, false});
+    for (const auto& each : ranks.form()) {
+        ASSERT_FALSE(each.ok());
+        EXPECT_EQ(each.status().code(), Status::Code::kConfiguration);
+        EXPECT_THAT(each.status().what(),
+                    AllOf(HasSubstr("rank 0 ("), HasSubstr("loopback addresses for rank 1 ("),
+                          HasSubstr("ISTHMUS_INTERFACE")));
+    }
+}
+
 TEST(Transports, RanksThatHaveNoneInCommonAreNamedOnEveryRank) {
     Ranks ranks({{"fast"}, {"fast", "slow"}, {"slow"}});
     for (const auto& each : ranks.form()) {
