@@ -30,6 +30,7 @@ def expect_near(found, expected, relative):
 
 
 def ddp_training(start):
+    """U1: losses of gloo, of one process, and of a resumed run."""
     alone = train(start, 1, "alone")
     assert alone[ITERS - 1][0] < 0.9 * alone[0][0], alone
     over_gloo = train(start, 2, "gloo", "--backend=gloo")
@@ -47,6 +48,7 @@ def ddp_training(start):
 
 
 def experts(start):
+    """U3: outputs and gradients of a dense reference, with splits that change at each step."""
     output = start.ranks(4, "moe.py", "--load=one,empty,capacity,balanced", "--steps=200")
     loads = re.findall(r"4 ranks, (\w+): difference (\S+) growth (\S+) MB", output)
     assert [load for load, _, _ in loads] == ["one", "empty", "capacity", "balanced"], output

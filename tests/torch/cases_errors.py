@@ -175,7 +175,7 @@ def barrier(group, timeout=None, wait_all_ranks=False):
         own.monitored_barrier(timeout or datetime.timedelta(seconds=10), wait_all_ranks)
 
 
-@case("monitored barrier names who is missing")
+@case("monitored barrier names who is missing")  # HANG-12
 def monitored(world):
     with world.fresh_group(seconds=10) as group:
         barrier(group)

@@ -105,6 +105,7 @@ waits = [
     batch,
     coalesced,
     dist.barrier,
+    lambda: dist.barrier(async_op=True).wait(),
     lambda: dist.all_reduce(sparse),
     lambda: plain.monitored_barrier(__import__("datetime").timedelta(seconds=20)),
     lambda: dist.all_reduce(full[6]),
@@ -144,6 +145,30 @@ else:
     wait_for_word_of("destroy")
 """
 
+# A wait for a future is torch's own and hears of nothing before the call has ended; a work's hears at once.
+FUTURE = """
+import datetime, signal, threading, time
+group = dist.new_group(backend="isthmus", timeout=datetime.timedelta(seconds=3))
+dist.barrier(group)
+def interrupted(wait):
+    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+    began = time.monotonic()
+    try:
+        try:
+            wait()
+        except RuntimeError:  # of the call's limit; the handler runs as soon as Python does
+            for _ in range(50):
+                time.sleep(0.1)
+    except KeyboardInterrupt:
+        return time.monotonic() - began
+if rank == 1:
+    work = dist.all_reduce(mine, group=group, async_op=True)
+    assert interrupted(work.wait) < 1.2
+    took = interrupted(work.get_future().wait)
+    assert 1.2 < took < 4, took
+dist.barrier()
+"""
+
 # A barrier and then the end of the program at once, early or late by a little: each time two new processes,
 # forked from programs that have imported torch and not us, that end as Python ends.
 LEAVING = """
@@ -178,6 +203,7 @@ SCRIPTS = {
     "exit: os._exit": ("os._exit(0)", 0, None),
     "exit: worlds again and again": (AGAIN, 0, None),
     "exit: an interrupt ends a wait within a second": (INTERRUPTED, 0, None),
+    "exit: an interrupt in a future's wait is heard when the call has ended": (FUTURE, 0, None),
     "exit: a barrier is the last thing": (LEAVING, 0, SILENT),
     "exit: with a callback that runs longer than the end waits": (
         "import time\n"

@@ -111,7 +111,7 @@ def meshes(world):
         same(mine, torch.full((3,), float(group.size())))
 
 
-@case("monitored barrier in gloo's words")
+@case("monitored barrier in gloo's words")  # HANG-12
 def monitored(world):
     def words(group, wait_all):
         """What rank 0 says when ranks 1 and 3 stay away, without names and numbers of time."""
