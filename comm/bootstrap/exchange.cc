@@ -250,7 +250,12 @@ Result<JobKey> agreeOnJobKey(Store& store, std::string_view prefix, int rank, De
     if (rank == 0) {
         const auto key = JobKey::random();
         if (!key.ok()) return key.status();
-        ISTHMUS_TRY(store.set(name, Bytes(key->bytes.begin(), key->bytes.end())));
+        const Status set = store.set(name, Bytes(key->bytes.begin(), key->bytes.end()));
+        if (set.code() == Status::Code::kMismatch) {
+            return Status::mismatch("two processes claim rank 0: " + thisProcess() +
+                                    " and another, which was first");
+        }
+        ISTHMUS_TRY(set);
         return *key;
     }
     const auto value = store.get(name, timeLeft(deadline));

@@ -128,6 +128,14 @@ TEST(JobKeyAgreement, AllGetRankZerosKey) {
     EXPECT_FALSE(*key == JobKey{});
 }
 
+TEST(JobKeyAgreement, HasOneRankZero) {
+    MemoryStore store;
+    EXPECT_TRUE(agreeOnJobKey(store, "job", 0, deadlineIn(milliseconds(2000))).ok());
+    const auto second = agreeOnJobKey(store, "job", 0, deadlineIn(milliseconds(2000)));
+    EXPECT_EQ(second.status().code(), Status::Code::kMismatch);
+    EXPECT_EQ(second.status().what().rfind("two processes claim rank 0: process ", 0), 0U);
+}
+
 TEST(RankList, IsShort) {
     EXPECT_EQ(rankList({}), "");
     EXPECT_EQ(rankList({2, 5}), "2, 5");
