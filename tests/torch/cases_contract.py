@@ -147,8 +147,8 @@ def float8(world):
 
 @contract("test_gather_single")
 def gather_single(world):
-    if TORCH < (2, 15):
-        raise Skip("torch has gather_single since 2.15")
+    if not hasattr(dist, "gather_single"):
+        raise Skip("this torch has no gather_single")
     for count, dtype, is_async in forms():
         for shape in ((2 * count,), (2, count)):
             got = torch.empty(shape, dtype=dtype) if world.rank == 0 else None

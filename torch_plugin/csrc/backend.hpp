@@ -69,7 +69,7 @@ public:
                                             const c10d::AllgatherOptions& options) override;
     WorkPtr gather(TensorLists& outputs, Tensors& inputs,
                    const c10d::GatherOptions& options) override;
-#if ISTHMUS_TORCH_AT_LEAST(2, 15)
+#if ISTHMUS_TORCH_AT_LEAST(2, 14)
     WorkPtr gather_into_tensor(at::Tensor& output, at::Tensor& input,
                                const c10d::GatherOptions& options) override;
 #endif

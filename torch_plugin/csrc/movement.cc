@@ -185,7 +185,7 @@ Backend::WorkPtr Backend::gather(TensorLists& outputs, Tensors& inputs,
     return issue(std::move(call));
 }
 
-#if ISTHMUS_TORCH_AT_LEAST(2, 15)
+#if ISTHMUS_TORCH_AT_LEAST(2, 14)
 Backend::WorkPtr Backend::gather_into_tensor(at::Tensor& output, at::Tensor& input,
                                              const c10d::GatherOptions& options) {
     if (options.rootRank != rank_) {
