@@ -1,6 +1,5 @@
 // Small payloads over several nodes: what a node has comes to one rank of it, its leader, and only
 // leaders send to each other. One message leaves a node where a rail would have one for each rank.
-#include <algorithm>
 #include <utility>
 
 #include "comm/algorithm/bruck.hpp"
@@ -117,15 +116,12 @@ Pieces blocksOfNodes(const PlanBuilder& plan, const Scene& scene) {
     return pieces;
 }
 
-/// Every leader sends every other one its sums of the blocks there.
-void exchangeSums(PlanBuilder& plan, const Group& leaders, const Pieces& pieces, const Slice& sums,
-                  const Chunks& all) {
+/// Every leader sends every other one its sums of the blocks there. `sums`: of every chunk.
+void exchangeSums(PlanBuilder& plan, const Group& leaders, const Pieces& pieces,
+                  const Slice& sums) {
     const auto sumOf = [&](const Chunks& chunks) {
         Slice slice;
-        for (const int chunk : chunks) {
-            const auto at = std::find(all.begin(), all.end(), chunk) - all.begin();
-            slice.push_back(sums[static_cast<std::size_t>(at)]);
-        }
+        for (const int chunk : chunks) slice.push_back(sums[static_cast<std::size_t>(chunk)]);
         return slice;
     };
     const Chunks& mine = pieces[static_cast<std::size_t>(leaders.me())];
@@ -187,7 +183,7 @@ void leadersReduceScatter(PlanBuilder& plan, const Scene& scene) {
             sums = scratchLike(plan, plan.shared()(all));
             plan.reduce(sums, terms, Completes::kNo);
         }
-        exchangeSums(plan, node.leaders(), blocksOfNodes(plan, scene), sums, all);
+        exchangeSums(plan, node.leaders(), blocksOfNodes(plan, scene), sums);
     }
     node.release();
     node.take(outputOfMyBlock(plan)(mine), mine);

@@ -1,6 +1,7 @@
-#include <map>
-#include <numeric>
+#include <algorithm>
+#include <memory_resource>
 #include <optional>
+#include <unordered_map>
 
 #include "comm/engine/compiled_plan.hpp"
 #include "comm/plan/operand.hpp"
@@ -12,6 +13,10 @@ namespace {
 // Values of one rank's plan, in classes of those that hold the same chunk.
 class Values {
 public:
+    void reserve(std::size_t values) {
+        parent_.reserve(values);
+        names_.reserve(values);
+    }
     int make(std::optional<ChunkName> name) {
         parent_.push_back(static_cast<int>(parent_.size()));
         names_.push_back(name);
@@ -38,17 +43,23 @@ private:
 class Namer {
 public:
     explicit Namer(CompiledPlan& compiled)
-        : compiled_(compiled), operand_(Operand::of(compiled.plan)) {}
+        : compiled_(compiled), operand_(Operand::of(compiled.plan)) {
+        const std::size_t locations = compiled.plan.locations();
+        values_.reserve(locations);
+        holds_.reserve(locations);
+        touched_.reserve(locations);
+    }
 
     void run() {
         const auto& steps = compiled_.plan.steps;
-        targets_.resize(steps.size());
-        sources_.resize(steps.size());
-        for (std::size_t i = 0; i < steps.size(); ++i) follow(steps[i], i);
-        for (std::size_t i = 0; i < steps.size(); ++i) tell(steps[i], i);
+        for (const Step& step : steps) follow(step);
+        auto value = touched_.cbegin();
+        for (std::size_t i = 0; i < steps.size(); ++i) tell(steps[i], compiled_.nodes[i], value);
     }
 
 private:
+    using Cursor = std::vector<int>::const_iterator;
+
     static bool isScratch(const Location& location) {
         return location.buffer == Buffer::kScratch || location.buffer == Buffer::kShared;
     }
@@ -65,22 +76,23 @@ private:
         return holds_[location] = values_.make(std::nullopt);
     }
 
-    void follow(const Step& step, std::size_t index) {
+    void follow(const Step& step) {
         if (step.verb == Verb::kWait) {  // peers may have filled their slots anew
             std::erase_if(holds_,
                           [&](const auto& entry) { return entry.first.rank != compiled_.plan.me; });
             return;
         }
-        for (const Slice& source : step.sources) {
-            sources_[index].emplace_back();
-            for (const Location& location : source)
-                sources_[index].back().push_back(valueAt(location));
+        std::size_t source = touched_.size();
+        for (const Slice& slice : step.sources) {
+            for (const Location& location : slice) touched_.push_back(valueAt(location));
         }
-        for (const Location& location : step.target) targets_[index].push_back(written(location));
-        for (const auto& source : sources_[index]) {
-            for (std::size_t at = 0; at < source.size() && at < targets_[index].size(); ++at) {
-                values_.unite(targets_[index][at], source[at]);
-            }
+        const std::size_t target = touched_.size();
+        for (const Location& location : step.target) touched_.push_back(written(location));
+        for (const Slice& slice : step.sources) {
+            const std::size_t both = std::min(slice.size(), step.target.size());
+            for (std::size_t at = 0; at < both; ++at)
+                values_.unite(touched_[target + at], touched_[source + at]);
+            source += slice.size();
         }
     }
 
@@ -90,26 +102,26 @@ private:
         return (location.buffer == Buffer::kShared ? plan.shared : plan.scratch)[location.chunk];
     }
 
-    void tell(const Step& step, std::size_t index) {
-        CompiledPlan::Node& node = compiled_.nodes[index];
-        for (std::size_t at = 0; at < step.target.size(); ++at) {
-            node.targetNames.push_back(nameOf(step.target[at], targets_[index][at]));
-        }
-        for (std::size_t i = 0; i < step.sources.size(); ++i) {
-            node.sourceNames.emplace_back();
-            for (std::size_t at = 0; at < step.sources[i].size(); ++at) {
-                node.sourceNames.back().push_back(
-                    nameOf(step.sources[i][at], sources_[index][i][at]));
-            }
-        }
+    std::vector<ChunkName> namesOf(const Slice& slice, Cursor& value) {
+        std::vector<ChunkName> names;
+        names.reserve(slice.size());
+        for (const Location& location : slice) names.push_back(nameOf(location, *value++));
+        return names;
+    }
+
+    /// Takes the step's values in the order in which follow() found them.
+    void tell(const Step& step, CompiledPlan::Node& node, Cursor& value) {
+        node.sourceNames.reserve(step.sources.size());
+        for (const Slice& slice : step.sources) node.sourceNames.push_back(namesOf(slice, value));
+        node.targetNames = namesOf(step.target, value);
     }
 
     CompiledPlan& compiled_;
     Operand operand_;
     Values values_;
-    std::map<Location, int> holds_;
-    std::vector<std::vector<int>> targets_;
-    std::vector<std::vector<std::vector<int>>> sources_;
+    std::pmr::monotonic_buffer_resource memory_;
+    std::pmr::unordered_map<Location, int, LocationHash> holds_{&memory_};
+    std::vector<int> touched_;  // values of each step's sources, then of its target
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <memory_resource>
 #include <unordered_map>
 
 #include "comm/plan/operand.hpp"
@@ -37,21 +38,14 @@ private:
     std::vector<std::uint64_t> words_;
 };
 
-struct LocationHash {
-    std::size_t operator()(const Location& location) const {
-        std::uint64_t key = static_cast<std::uint64_t>(location.rank) << 34U;
-        key |= static_cast<std::uint64_t>(location.buffer) << 32U;
-        key |= static_cast<std::uint32_t>(location.chunk);
-        key *= 0x9E3779B97F4A7C15U;  // Fibonacci hashing, Knuth TAOCP 3, 6.4
-        return key ^ (key >> 29U);
-    }
-};
-
 class EdgeWriter {
 public:
     explicit EdgeWriter(Plan& plan) : plan_(plan), operand_(Operand::of(plan)) {
         lastSignalTo_.assign(static_cast<std::size_t>(plan.ranks), -1);
         ancestors_.reserve(plan.steps.size());
+        const std::size_t locations = plan.locations();
+        touched_.reserve(locations);
+        readings_.reserve(locations);
     }
 
     void run() {
@@ -64,7 +58,11 @@ public:
 private:
     struct Touched {
         int writer = -1;
-        std::vector<int> readers;  // since the last write
+        int latestReading = -1;  // since the last write; into readings_
+    };
+    struct Reading {
+        int reader;
+        int earlier;  // of the same location; into readings_, -1: none
     };
 
     Touched& touched(const Location& location) {
@@ -100,20 +98,23 @@ private:
                 if (const int writer = touched(location).writer; writer >= 0) need.add(writer);
             }
         }
-        for (const Location& location : step.target) {
-            const Touched& seen = touched(location);
-            if (seen.writer >= 0) need.add(seen.writer);
-            for (const int reader : seen.readers) need.add(reader);
-        }
+        for (const Location& location : step.target) needsOfWrite(touched(location), need);
         for (const Slice& source : step.sources) {
-            for (const Location& location : source) touched(location).readers.push_back(index);
+            for (const Location& location : source) {
+                int& latest = touched(location).latestReading;
+                readings_.push_back({index, latest});
+                latest = static_cast<int>(readings_.size()) - 1;
+            }
         }
-        for (const Location& location : step.target) {
-            touched(location).writer = index;
-            touched(location).readers.clear();
-        }
+        for (const Location& location : step.target) touched(location) = {index, -1};
         if (!isPrivate) fenced_.add(index);
         return need;
+    }
+
+    void needsOfWrite(const Touched& seen, StepSet& need) const {
+        if (seen.writer >= 0) need.add(seen.writer);
+        for (int at = seen.latestReading; at >= 0; at = readings_[at].earlier)
+            need.add(readings_[at].reader);
     }
 
     bool touchesPrivateScratchOnly(const Step& step) const {
@@ -141,7 +142,9 @@ private:
 
     Plan& plan_;
     const Operand operand_;
-    std::unordered_map<Location, Touched, LocationHash> touched_;
+    std::pmr::monotonic_buffer_resource memory_;
+    std::pmr::unordered_map<Location, Touched, LocationHash> touched_{&memory_};
+    std::vector<Reading> readings_;
     std::vector<int> lastSignalTo_;
     std::vector<StepSet> ancestors_;  // of each step, itself included
     StepSet waits_;

@@ -21,6 +21,16 @@ struct Location {
     auto operator<=>(const Location&) const = default;
 };
 
+struct LocationHash {
+    std::size_t operator()(const Location& location) const {
+        std::uint64_t key = static_cast<std::uint64_t>(location.rank) << 34U;
+        key |= static_cast<std::uint64_t>(location.buffer) << 32U;
+        key |= static_cast<std::uint32_t>(location.chunk);
+        key *= 0x9E3779B97F4A7C15U;  // Fibonacci hashing, Knuth TAOCP 3, 6.4
+        return key ^ (key >> 29U);
+    }
+};
+
 /// What one step touches: an ordered list, not only a run.
 using Slice = std::vector<Location>;
 
@@ -99,6 +109,16 @@ struct Plan {
 
     /// Ranks whose inputs a result is made of where collectives reduce.
     int contributors() const { return ranks - static_cast<int>(summing.size()); }
+
+    /// That the steps name in all, each as often as it is named.
+    std::size_t locations() const {
+        std::size_t sum = 0;
+        for (const Step& step : steps) {
+            sum += step.target.size();
+            for (const Slice& source : step.sources) sum += source.size();
+        }
+        return sum;
+    }
 
     bool operator==(const Plan&) const = default;
 };

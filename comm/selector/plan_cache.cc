@@ -12,7 +12,7 @@ namespace {
 // Shapes that are remembered; a job that varies its sizes without end must not grow without end.
 constexpr std::size_t kMostShapes = 1024;
 
-std::uint64_t elementsOf(const CallRequest& call, const Layout& layout) {
+std::uint64_t elementsOf(const CallRequest& call, std::size_t ranks) {
     const BlockCounts& counts = call.counts;
     if (!counts.each.empty()) {
         return std::accumulate(counts.each.begin(), counts.each.end(), std::uint64_t{0});
@@ -20,7 +20,7 @@ std::uint64_t elementsOf(const CallRequest& call, const Layout& layout) {
     const bool isWhole = call.collective == Collective::kAllReduce ||
                          call.collective == Collective::kReduce ||
                          call.collective == Collective::kBroadcast;
-    return isWhole ? counts.uniform : counts.uniform * static_cast<std::uint64_t>(layout.ranks());
+    return isWhole ? counts.uniform : counts.uniform * ranks;
 }
 
 std::uint64_t digestOfCounts(const BlockCounts& counts) {
@@ -63,7 +63,7 @@ Result<std::shared_ptr<const PreparedPlans>> PlanCache::prepare(const CallReques
     shape.collective = call.collective;
     shape.type = call.type;
     shape.root = hasRoot(call.collective) ? call.root : 0;
-    shape.bytes = elementsOf(call, layout_) * bytesOf(call.type);
+    shape.bytes = elementsOf(call, positionInNode_.size()) * bytesOf(call.type);
     shape.hasCounts = !call.counts.each.empty() || !call.counts.sent.empty();
     const std::uint64_t countsDigest = digestOfCounts(call.counts) + (shape.hasCounts ? 1 : 0);
     shape.isInRankOrder =
