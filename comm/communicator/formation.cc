@@ -107,7 +107,7 @@ std::vector<Rank> getRanks(ByteReader& reader, int most) {
         const auto rank = reader.get<std::int32_t>();
         if (rank >= 0 && rank < most) ranks.push_back(rank);
     }
-    std::sort(ranks.begin(), ranks.end());
+    if (!std::is_sorted(ranks.begin(), ranks.end())) std::sort(ranks.begin(), ranks.end());
     return ranks;
 }
 
@@ -181,11 +181,10 @@ std::map<Rank, PairChoice> choosePairs(Runtime& runtime, const std::vector<Calli
 /// Each rank of the node the memory of all others; all of them find the same.
 bool nodeReadsItself(const std::vector<Rank>& node, const std::vector<Proof>& proofs) {
     return node.size() > 1 && std::all_of(node.begin(), node.end(), [&](Rank reader) {
+               std::vector<Rank> others = node;
+               std::erase(others, reader);
                const auto& readable = proofs[static_cast<std::size_t>(reader)].readable;
-               return std::all_of(node.begin(), node.end(), [&](Rank other) {
-                   return other == reader ||
-                          std::binary_search(readable.begin(), readable.end(), other);
-               });
+               return std::includes(readable.begin(), readable.end(), others.begin(), others.end());
            });
 }
 
@@ -290,11 +289,12 @@ Status placeMembers(Runtime& runtime, MembershipConfig& config,
 
 }  // namespace
 
-std::vector<int> nodesFromProofs(std::vector<std::vector<Rank>> proven) {
-    for (std::vector<Rank>& ranks : proven) std::sort(ranks.begin(), ranks.end());
-    const auto knows = [&](Rank a, Rank b) {
-        return std::binary_search(proven[a].begin(), proven[a].end(), b);
-    };
+std::vector<int> nodesFromProofs(const std::vector<std::vector<Rank>>& proven) {
+    std::vector<std::vector<bool>> known(proven.size(), std::vector<bool>(proven.size()));
+    for (std::size_t rank = 0; rank < proven.size(); ++rank) {
+        for (const Rank other : proven[rank]) known[rank][other] = true;
+    }
+    const auto knows = [&](Rank a, Rank b) { return known[a][b]; };
     std::vector<std::vector<Rank>> nodes;
     std::vector<int> nodeOfRank;
     for (Rank rank = 0; rank < static_cast<Rank>(proven.size()); ++rank) {
@@ -362,7 +362,7 @@ Result<MembershipConfig> formMembership(Runtime& runtime, Exchanger& exchanger, 
     if (status.ok()) {
         std::vector<std::vector<Rank>> proven;
         for (const Proof& each : *proofs) proven.push_back(each.ranks);
-        config.layout = Layout::of(nodesFromProofs(std::move(proven)));
+        config.layout = Layout::of(nodesFromProofs(proven));
         config.canRead = nodeReadsItself(config.layout.nodes[config.layout.nodeOf(me)], *proofs);
         config.reading = runtime.reading() == Runtime::Reading::kAlways
                              ? ReadChoice::Wish::kAlways

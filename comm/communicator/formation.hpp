@@ -21,7 +21,7 @@ Result<MembershipConfig> formMembership(Runtime& runtime, Exchanger& exchanger, 
 
 /// Nodes from what each rank proved: ranks are of one node when each has mapped the other's memory.
 /// Every rank gets the same answer from the same input, even if the proofs are not transitive.
-std::vector<int> nodesFromProofs(std::vector<std::vector<Rank>> proven);
+std::vector<int> nodesFromProofs(const std::vector<std::vector<Rank>>& proven);
 
 /// Room per rank in a lane's inline area beyond ISTHMUS_INLINE: slots are rounded up.
 inline constexpr std::size_t kInlineSlack = 64;

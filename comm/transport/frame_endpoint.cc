@@ -37,6 +37,7 @@ void FrameEndpoint::opened() {
 void FrameEndpoint::finish(Operation& operation, const Status& status) {
     if (std::exchange(operation.isOpen, false)) mover_->close(operation);
     completed_.emplace_back(&operation, status);
+    carrier_.stirred();
 }
 
 void FrameEndpoint::mismatch(Operation& operation, std::uint64_t theirs) {
@@ -136,6 +137,7 @@ void FrameEndpoint::gone(const Status& why, State state) {
     const auto finishIt = [&](Operation& each) { finish(each, why); };
     if (mover_ != nullptr) stopDirect(all, why);
     (isHolding() ? lossWaits_ : lossIsNews_) = true;
+    carrier_.stirred();
     if (Operation* const streaming = writer_.streaming()) finishIt(*streaming);
     writer_.drop();
     urgent_.clear();

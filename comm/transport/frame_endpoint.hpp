@@ -26,6 +26,8 @@ public:
     virtual void connect() = 0;  ///< once, at the first use
     virtual Endpoint::MappedArena mapped() const = 0;
     virtual void ringDoorbell() = 0;
+    /// Something is to be written or completed, which progress() would not find by itself.
+    virtual void stirred() {}
 };
 
 /// Sizes that both ends must agree on; other values than these are for tests.

@@ -160,7 +160,9 @@ void FrameEndpoint::released() {
     for (const auto& [tag, receive] : std::exchange(direct_.recalled, {})) {
         finish(*receive.operation, receive.why);
     }
-    if (std::exchange(lossWaits_, false)) lossIsNews_ = true;
+    if (!std::exchange(lossWaits_, false)) return;
+    lossIsNews_ = true;
+    carrier_.stirred();
 }
 
 }  // namespace isthmus

@@ -34,6 +34,7 @@ void FrameEndpoint::queueFrame(FrameHeader header, std::span<const std::byte> pa
     encode(header,
            std::span<std::byte, kFrameHeaderBytes>(urgent_.data() + start, kFrameHeaderBytes));
     urgent_.insert(urgent_.end(), payload.begin(), payload.end());
+    carrier_.stirred();
 }
 
 void FrameEndpoint::queueAnswer(FrameKind kind, const Operation& operation) {
@@ -84,6 +85,7 @@ void FrameEndpoint::makeReady(Operation& operation, bool isSmall) {
     Ready& ready = ready_[std::min<int>(operation.priority, kPriorities - 1)];
     (isSmall ? ready.small : ready.large).push(operation);
     ++readyOperations_;
+    carrier_.stirred();
 }
 
 /// Moves frames to the writer in the order in which they matter, as long as it copies them.

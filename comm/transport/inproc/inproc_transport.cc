@@ -93,11 +93,25 @@ struct InprocHub {
 
 namespace {
 
+class InprocLink;
+
+/// The links of one transport that are to be looked at; each once.
+class InprocAgenda {
+public:
+    void add(InprocLink& link);
+    std::vector<InprocLink*> takeAll();
+    const std::vector<InprocLink*>& links() const { return links_; }
+
+private:
+    std::vector<InprocLink*> links_;
+};
+
 class InprocLink final : public Carrier {
 public:
-    InprocLink(InprocHub& hub, const ProcessId& self, const ProcessId& peer,
+    InprocLink(InprocHub& hub, InprocAgenda& agenda, const ProcessId& self, const ProcessId& peer,
                TransportListener& listener, const FlowLimits& limits)
         : hub_(hub),
+          agenda_(agenda),
           self_(self),
           peer_(peer),
           out_(hub.pipe(self, peer)),
@@ -116,7 +130,10 @@ public:
                       static_cast<unsigned long long>(peer_.low));
         return text;
     }
-    void connect() override { findPort(); }
+    void connect() override {
+        findPort();
+        agenda_.add(*this);
+    }
     Endpoint::MappedArena mapped() const override {
         return port_ && endpoint_.state() == Endpoint::State::kOpen ? port_->arena
                                                                     : Endpoint::MappedArena{};
@@ -124,6 +141,7 @@ public:
     void ringDoorbell() override {
         if (port_) port_->wake();
     }
+    void stirred() override { agenda_.add(*this); }
 
     FrameEndpoint& endpoint() { return endpoint_; }
     const FrameEndpoint& endpoint() const { return endpoint_; }
@@ -134,7 +152,7 @@ public:
         // not touched: they need no page then.
         const bool isWriterGone = in_->isWriterGone.load(std::memory_order_acquire);
         hasUnread_ = in_->isAnnounced.exchange(false, std::memory_order_acq_rel) || hasUnread_;
-        if (!port_ && endpoint_.state() == Endpoint::State::kConnecting) findPort();
+        if (!port_ && isConnecting()) findPort();
         std::size_t moved = write();
         if (hasBytes() && !endpoint_.isGone()) moved += read();
         moved += write();
@@ -147,24 +165,21 @@ public:
         return count + (moved > 0 ? 1 : 0);
     }
 
-    /// Of its own accord, without a call of the peer.
-    bool isRestless() const {
-        return endpoint_.hasNews() || endpoint_.hasOutput() ||
-               endpoint_.state() == Endpoint::State::kConnecting;
+    /// One look was not enough, or nobody tells when the next may do more.
+    bool isToBeSeen() const {
+        return hasUnread_ || endpoint_.hasNews() || endpoint_.hasOutput() || isConnecting();
     }
 
-    /// More than one look takes.
-    bool hasUnread() const { return hasUnread_; }
-    /// The peer wrote, or left, before this link was made.
-    bool hasCaller() const { return in_->isAnnounced.load(std::memory_order_acquire); }
-
+    /// Something can be done now.
     bool hasWork() const {
-        return endpoint_.hasNews() ||
+        return hasUnread_ || in_->isAnnounced.load(std::memory_order_acquire) ||
+               endpoint_.hasNews() ||
                (!endpoint_.isGone() && isOpen() && endpoint_.hasOutput() && writer_.hasRoom());
     }
 
+    bool isConnecting() const { return endpoint_.state() == Endpoint::State::kConnecting; }
     bool isOpen() const { return endpoint_.state() == Endpoint::State::kOpen; }
-    bool isListed = false;  ///< among the transport's unread ones
+    bool isOnAgenda = false;
     /// False when there is nothing left to push out.
     bool flush() {
         write();
@@ -197,6 +212,7 @@ private:
     }
 
     InprocHub& hub_;
+    InprocAgenda& agenda_;
     const ProcessId self_;
     const ProcessId peer_;
     const std::shared_ptr<InprocPipe> out_;
@@ -207,6 +223,15 @@ private:
     bool hasUnread_ = false;
     FrameEndpoint endpoint_;
 };
+
+void InprocAgenda::add(InprocLink& link) {
+    if (!std::exchange(link.isOnAgenda, true)) links_.push_back(&link);
+}
+
+std::vector<InprocLink*> InprocAgenda::takeAll() {
+    for (InprocLink* const link : links_) link->isOnAgenda = false;
+    return std::exchange(links_, {});
+}
 
 class InprocTransport final : public Transport {
 public:
@@ -254,9 +279,8 @@ public:
         }
         auto& link = links_[peer];
         if (!link) {
-            link = std::make_unique<InprocLink>(*hub_, self_, peer, listener_, limits_);
-            all_.push_back(link.get());
-            if (link->hasCaller()) list(*link);
+            link = std::make_unique<InprocLink>(*hub_, agenda_, self_, peer, listener_, limits_);
+            agenda_.add(*link);  // the peer may have written, or left, before
         }
         return static_cast<Endpoint*>(&link->endpoint());
     }
@@ -266,15 +290,11 @@ public:
         int count = 0;
         for (const ProcessId& caller : port_->takeCallers()) {
             const auto found = links_.find(caller);
-            if (found != links_.end()) list(*found->second);
+            if (found != links_.end()) agenda_.add(*found->second);
         }
-        // Callbacks may make endpoints.
-        for (InprocLink* const link : std::exchange(unread_, {})) {
-            link->isListed = false;
-            count += moved(*link);
-        }
-        for (std::size_t at = 0; at < all_.size(); ++at) {
-            if (all_[at]->isRestless()) count += moved(*all_[at]);
+        for (InprocLink* const link : agenda_.takeAll()) {
+            count += link->progress();
+            if (link->isToBeSeen()) agenda_.add(*link);
         }
         return count;
     }
@@ -282,10 +302,9 @@ public:
     bool prepareSleep() override {
         port_->isAsleep.store(true, std::memory_order_relaxed);
         std::atomic_thread_fence(std::memory_order_seq_cst);  // with the one in wake
-        bool hasWork = port_->hasCallers.load(std::memory_order_acquire) || !unread_.empty();
-        hasWork = hasWork || std::any_of(all_.begin(), all_.end(), [](const InprocLink* link) {
-                      return link->isRestless() && link->hasWork();
-                  });
+        const bool hasWork = port_->hasCallers.load(std::memory_order_acquire) ||
+                             std::any_of(agenda_.links().begin(), agenda_.links().end(),
+                                         [](const InprocLink* link) { return link->hasWork(); });
         if (hasWork) wakeUp();
         return !hasWork;
     }
@@ -308,18 +327,9 @@ public:
     }
 
 private:
-    void list(InprocLink& link) {
-        if (!std::exchange(link.isListed, true)) unread_.push_back(&link);
-    }
-    int moved(InprocLink& link) {
-        const int count = link.progress();
-        if (link.hasUnread()) list(link);
-        return count;
-    }
     bool isWaitingForPort() const {
-        return std::any_of(all_.begin(), all_.end(), [](const InprocLink* link) {
-            return link->endpoint().state() == Endpoint::State::kConnecting;
-        });
+        return std::any_of(agenda_.links().begin(), agenda_.links().end(),
+                           [](const InprocLink* link) { return link->isConnecting(); });
     }
 
     const std::shared_ptr<InprocHub> hub_;
@@ -327,9 +337,8 @@ private:
     TransportListener& listener_;
     const FlowLimits limits_;
     const std::shared_ptr<InprocPort> port_;
+    InprocAgenda agenda_;
     std::map<ProcessId, std::unique_ptr<InprocLink>> links_;
-    std::vector<InprocLink*> all_;     ///< the same links, quicker to go through
-    std::vector<InprocLink*> unread_;  ///< those with bytes left, and new ones
     Time lastNow_{0};
 };
 
