@@ -71,6 +71,8 @@ struct alignas(128) ControlBlock {
     /// That its rank was last seen on: a hint for those who wait. On a line of its own, since they
     /// look at it in every call.
     alignas(128) std::atomic<int> cpu{-1};
+    /// The position without which its rank, if it sleeps, cannot go on; -1: any may matter.
+    std::atomic<int> awaits{-1};
 
     /// Room that a lane needs behind its slot for `shown` bytes that calls show there.
     static std::size_t inlineBytesFor(int nodeRanks, std::size_t shown) {

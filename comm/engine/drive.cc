@@ -264,13 +264,21 @@ void Engine::finishQuickly(Membership& group, std::unique_ptr<CallRequest> call,
 bool Engine::arm() {
     isAsleep_.store(true, std::memory_order_relaxed);
     isArmed_ = true;
+    tellAwaited();
     std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with the one in submit()
     const bool isQuiet =
         std::all_of(transports_.begin(), transports_.end(),
                     [](const auto& transport) { return transport->prepareSleep(); });
-    if (isQuiet && !step()) return true;
+    if (isQuiet && !step() && !tellAwaited()) return true;
     disarm();
     return false;
+}
+
+// True when it is something else than before.
+bool Engine::tellAwaited() {
+    bool isNew = false;
+    for (Membership* const group : groups_) isNew |= group->tellAwaited();
+    return isNew;
 }
 
 void Engine::disarm() {

@@ -154,6 +154,7 @@ private:
     bool waitQuickly(Membership& group);
     void sleep(const std::function<bool()>& isOver, Time until);
     bool arm();
+    bool tellAwaited();
     void disarm();
     void progressLoop();
     void releaseProgress();

@@ -84,6 +84,9 @@ public:
     /// Where the ranks are that it waits for now; `cpu` is the caller's.
     Awaited awaited(int cpu) const;
 
+    /// Of my node, one whose news it cannot go on without; -1: it is not one alone.
+    int awaitedPosition() const;
+
     /// True when the rank at `position` of my node is in the same call.
     bool hasVerified(int position) const { return verified_[position] != 0; }
 

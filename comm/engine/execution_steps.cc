@@ -305,6 +305,23 @@ Awaited Execution::awaited(int cpu) const {
     return found;
 }
 
+int Execution::awaitedPosition() const {
+    for (std::size_t i = 0; i < verified_.size() && unverified_ > 0; ++i) {
+        if (!verified_[i]) return static_cast<int>(i);
+    }
+    const SegmentRun* only = nullptr;
+    for (const SegmentRun& run : runs_) {
+        if (run.waiting.empty()) continue;
+        if (only != nullptr || run.waiting.size() > 1) return -1;
+        only = &run;
+    }
+    if (only == nullptr) return -1;
+    for (const CompiledPlan::Peer& peer : plan_->nodes[only->waiting.front().step].peers) {
+        if (peer.position >= 0 && !hasRaised(*only, peer)) return peer.position;
+    }
+    return -1;
+}
+
 std::string Execution::standing(std::vector<Rank>& awaited) const {
     for (std::size_t i = 0; i < verified_.size(); ++i) {
         if (!verified_[i]) awaited.push_back(group_.nodeRanks()[i]);

@@ -13,6 +13,10 @@ namespace {
 // Calls that run at once; later ones wait in issue order. More only thrash the cache.
 constexpr std::size_t kMostActive = 4;
 
+// From so many ranks on they say whose bells they need: of 256 that come one after the other each
+// would wake all that are there.
+constexpr std::size_t kManyOnNode = 16;
+
 }  // namespace
 
 Membership::Membership(Engine& engine, MembershipConfig config)
@@ -83,11 +87,23 @@ void Membership::noteNews() {
     hasBells_ = true;
 }
 
+bool Membership::tellAwaited() {
+    if (nodeRanks_.size() < kManyOnNode) return false;
+    const bool isOne = failure_.ok() && queued_.empty() && active_.size() == 1;
+    const int awaits = isOne ? active_.front()->awaitedPosition() : -1;
+    return myBlock().awaits.exchange(awaits, std::memory_order_relaxed) != awaits;
+}
+
 // A bell costs a fence and a look at the peer's memory: once a turn, not once a signal.
 void Membership::ring() {
     if (!std::exchange(hasBells_, false)) return;
+    const bool isMany = nodeRanks_.size() >= kManyOnNode;
+    // Pairs with the one in prepareSleep: who sleeps for me either has seen what I did or says so.
+    if (isMany) std::atomic_thread_fence(std::memory_order_seq_cst);
     for (std::size_t i = 0; i < bells_.size(); ++i) {
         if (std::exchange(bells_[i], 0) == 0 || nodeRanks_[i] == me()) continue;
+        const int awaits = member(nodeRanks_[i]).block->awaits.load(std::memory_order_relaxed);
+        if (isMany && awaits >= 0 && awaits != myPosition()) continue;
         member(nodeRanks_[i]).endpoint->ringDoorbell();
     }
 }
@@ -113,6 +129,7 @@ void Membership::submit(std::unique_ptr<CallRequest> call) {
 }
 
 bool Membership::progress(Time now) {
+    welcomeBack();
     if (failure_.ok() && isIdle()) return false;
     const bool isNews = failure_.ok() ? advance(now) : drainFailed(now);
     ring();

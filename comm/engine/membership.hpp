@@ -105,6 +105,8 @@ public:
     void noteNews(int position) { bells_[position] = hasBells_ = true; }
     void noteNews();
     void ring();
+    /// Before this process sleeps: whose bells it needs. True when those are others than before.
+    bool tellAwaited();
     std::string nameOf(Rank rank) const;  ///< "rank 3 (node-b pid 812)", in global numbers
     std::string title(const CallRequest& call, std::uint64_t sequence) const;
 
@@ -240,14 +242,18 @@ private:
     bool isLaneFree();
     bool checkTime(Time now);
     bool drainFailed(Time now);
+    bool checkDeadlines(Time now);
     bool expire(Execution& execution, Time now);
     std::string accusationOf(Rank rank, const Execution& execution, Time now) const;
     void probe(Time now);
     void probe(Rank rank, const Execution* execution, Time now);
     void suspect(Time now);
+    void welcomeBack();
+    std::string namesOf(const std::vector<Rank>& ranks) const;
     bool settleHeld(Time now);
     std::uint64_t doneBelow() const;
     Time probeEvery() const;
+    bool isProbeDue(Time now) const;
     void tellAll(const Status& verdict);
 
     Engine& engine_;
@@ -281,8 +287,12 @@ private:
     Time failedAt_{0};
     std::optional<Held> held_;
     std::vector<Departure> departures_;
+    Time overdueSince_{0};        ///< when a call was first seen past its deadline; 0: none is
+    std::vector<Rank> returned_;  ///< suspects that have answered, not logged yet
+    Time longestSilence_{0};      ///< of returned_
     Time checkedAt_{0};
     Time probedAt_{0};
+    std::size_t nextProbed_ = 0;  ///< of those waited for, whose turn it is
 };
 
 }  // namespace isthmus

@@ -14,6 +14,13 @@ namespace {
 constexpr Time kProbeEvery = std::chrono::milliseconds(250);
 constexpr int kProbesPerLimit = 8;
 
+// The first time later: most calls that wait so long only wait for ranks that are late.
+constexpr Time kProbeFirst = std::chrono::milliseconds(500);
+
+// At once; where more are waited for, in turn. Each of 256 late ranks of a node would else be asked
+// by all that are there: that doubled the time of their start.
+constexpr std::size_t kProbedTogether = 32;
+
 // A live process answers in well under a millisecond, on an overloaded machine in some tens.
 constexpr Time kAnswerPatience = std::chrono::milliseconds(100);
 
@@ -33,8 +40,12 @@ Time patienceOf(const Status& verdict) {
 }
 
 // At the deadline, a rank that waits for ranks that wait themselves lets those speak first who know
-// the one to blame.
+// the one to blame; one that comes to look so much later was stopped, and what others said
+// meanwhile is still to be read.
 constexpr Time kHoldVerdict = std::chrono::milliseconds(300);
+
+// More of them are counted only: a machine that stands still makes hundreds at once.
+constexpr std::size_t kNamedTogether = 8;
 
 std::int64_t millisecondsOf(Time time) {
     return std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
@@ -50,19 +61,37 @@ bool Membership::checkTime(Time now) {
             return true;
         }
     }
-    for (const auto& execution : active_) {
-        if (now >= execution->call().deadline && expire(*execution, now)) return true;
+    if (!held_ && checkDeadlines(now)) return true;  // who is held knows more
+    if (!isIdle() && now - probedAt_ >= probeEvery()) {
+        if (probedAt_ != Time{0} && isProbeDue(now)) probe(now);
+        probedAt_ = now;
     }
+    return false;
+}
+
+bool Membership::isProbeDue(Time now) const {
+    if (active_.empty()) return true;
+    const CallRequest& call = active_.front()->call();
+    return now - (call.deadline - call.limit) >=
+           std::min(call.limit / kProbesPerLimit, kProbeFirst);
+}
+
+bool Membership::checkDeadlines(Time now) {
+    const auto isOverdue = [&](const auto& execution) { return now >= execution->call().deadline; };
+    if (std::any_of(active_.begin(), active_.end(), isOverdue)) {
+        if (overdueSince_ == Time{0}) overdueSince_ = now;
+        for (const auto& execution : active_) {
+            if (isOverdue(execution) && expire(*execution, now)) return true;
+        }
+        return false;  // those behind them wait with them
+    }
+    overdueSince_ = Time{0};
     for (const auto& call : queued_) {
         if (now < call->deadline) continue;
         fail(Status::timeout(title(*call, nextSequence_) + ": not begun after " +
                              std::to_string(millisecondsOf(call->limit)) +
                              " ms, the calls before it were not done"));
         return true;
-    }
-    if (!isIdle() && now - probedAt_ >= probeEvery()) {
-        if (probedAt_ != Time{0}) probe(now);
-        probedAt_ = now;
     }
     return false;
 }
@@ -119,7 +148,8 @@ bool Membership::expire(Execution& execution, Time now) {
         guilty += (guilty.empty() ? "" : ", ") + nameOf(rank) + accusation;
     }
     const CallRequest& call = execution.call();
-    if (guilty.empty() && now < call.deadline + kHoldVerdict) return false;
+    const bool wasStopped = overdueSince_ >= call.deadline + kHoldVerdict;
+    if ((guilty.empty() || wasStopped) && now < overdueSince_ + kHoldVerdict) return false;
     if (everybody.empty()) everybody = "nobody";
     const Time ran = call.limit + (now - call.deadline);
     fail(Status::timeout(title(call, execution.sequence()) + ": " + nameOf(me()) + " gave up on " +
@@ -131,13 +161,15 @@ bool Membership::expire(Execution& execution, Time now) {
 
 void Membership::probe(Time now) {
     std::vector<Rank> awaited;
-    if (!active_.empty()) {
-        const Execution& first = *active_.front();
-        (void)first.standing(awaited);
-        for (const Rank rank : awaited) probe(rank, &first, now);
-    }
+    if (!active_.empty()) (void)active_.front()->standing(awaited);
+    const std::size_t inCall = awaited.size();
     for (const Rank rank : pointToPoint_.awaited()) {
-        if (std::count(awaited.begin(), awaited.end(), rank) == 0) probe(rank, nullptr, now);
+        if (std::count(awaited.begin(), awaited.end(), rank) == 0) awaited.push_back(rank);
+    }
+    const std::size_t asked = std::min(awaited.size(), kProbedTogether);
+    for (std::size_t i = 0; i < asked; ++i) {
+        const std::size_t at = nextProbed_++ % awaited.size();
+        probe(awaited[at], at < inCall ? active_.front().get() : nullptr, now);
     }
     suspect(now);
 }
@@ -160,32 +192,53 @@ void Membership::probe(Rank rank, const Execution* execution, Time now) {
 }
 
 void Membership::suspect(Time now) {
+    std::vector<Rank> silent;
+    Time longest{0};
     for (Rank rank = 0; rank < ranks(); ++rank) {
         Member& other = config_.members[rank];
         if (other.isSuspect || other.silentSince == Time{0} || other.hasStopped) continue;
         if (now - other.silentSince < kSuspectAfter) continue;
         other.isSuspect = true;
-        const std::string what = active_.empty()
-                                     ? unfinished(now)
-                                     : title(active_.front()->call(), active_.front()->sequence());
-        log(LogLevel::kWarning,
-            nameOf(rank) + " is unresponsive: no answer for " +
-                std::to_string(millisecondsOf(now - other.silentSince)) +
-                " ms (stopped, or its machine is out of reach); it is waited for in " + what);
+        longest = std::max(longest, now - other.silentSince);
+        silent.push_back(rank);
     }
+    if (silent.empty()) return;
+    const std::string what = active_.empty()
+                                 ? unfinished(now)
+                                 : title(active_.front()->call(), active_.front()->sequence());
+    log(LogLevel::kWarning,
+        namesOf(silent) + (silent.size() == 1 ? " is" : " are") + " unresponsive: no answer for " +
+            std::to_string(millisecondsOf(longest)) +
+            " ms (stopped, or the machine is out of reach); waited for in " + what);
+}
+
+std::string Membership::namesOf(const std::vector<Rank>& ranks) const {
+    std::string text;
+    const std::size_t named = std::min(ranks.size(), kNamedTogether);
+    for (std::size_t i = 0; i < named; ++i) text += (i == 0 ? "" : ", ") + nameOf(ranks[i]);
+    if (named == ranks.size()) return text;
+    return text + " and " + std::to_string(ranks.size() - named) + " more ranks";
 }
 
 void Membership::answered(Rank from, std::uint64_t entered, bool isInside) {
     Member& other = config_.members[from];
     if (std::exchange(other.isSuspect, false)) {
-        log(LogLevel::kWarning,
-            nameOf(from) + " answers again, after " +
-                std::to_string(millisecondsOf(engine_.now() - other.silentSince)) + " ms");
+        longestSilence_ = std::max(longestSilence_, engine_.now() - other.silentSince);
+        returned_.push_back(from);
     }
     other.hasAnswered = true;
     other.silentSince = Time{0};
     other.entered = entered;
     other.isInside = isInside;
+}
+
+void Membership::welcomeBack() {
+    if (returned_.empty()) return;
+    log(LogLevel::kWarning, namesOf(returned_) + (returned_.size() == 1 ? " answers" : " answer") +
+                                " again, after " + std::to_string(millisecondsOf(longestSilence_)) +
+                                " ms");
+    returned_.clear();
+    longestSilence_ = Time{0};
 }
 
 // True, and failed, when nothing is left here that the held verdict does not concern.

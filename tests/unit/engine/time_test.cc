@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "tests/unit/engine/engine_job.hpp"
@@ -128,6 +129,49 @@ TEST_P(Deadline, ThatIsNotReachedDoesNoHarm) {
     }
 }
 
+// A stopped process sees its own deadline late, and knows least of all why it was missed.
+TEST_P(Deadline, OfAProcessThatWasStoppedLetsTheOthersSpeakFirst) {
+    for (const int after : {0, 100, -1}) {  // ms until it hears them; never
+        EngineJob job(GetParam());
+        std::vector<std::vector<float>> buffers(2, std::vector<float>(100, 1));
+        job.start(0, sumOf(buffers[0]), {algorithm()}, seconds(20));
+        job.start(2, sumOf(buffers[1]), {algorithm()}, seconds(1));
+        job.settle();
+        job.stop(2);
+        const auto never = [] { return false; };
+        job.runFor(never, seconds(3));
+        job.letGo(2);
+        const Time begin = job.now();
+        ASSERT_GT(begin, seconds(2));
+        const auto tell = [&] { job.group(2).told(0, Status::timeout("gave up on rank 2"), 1); };
+        if (after > 0) job.runFor(never, milliseconds(after));
+        if (after >= 0) job.engine(2).withToken(tell);
+        ASSERT_TRUE(job.runFor([&] { return !job.group(2).failure().ok(); }, seconds(1)));
+        if (after >= 0) {
+            EXPECT_EQ(job.group(2).failure().what(), "gave up on rank 2");
+        } else {
+            EXPECT_LE(job.now() - begin, milliseconds(300) + kLook);
+            EXPECT_THAT(job.group(2).failure().what(), HasSubstr("of 1000 ms"));
+        }
+    }
+}
+
+TEST(Blame, IsNotForACallWhoseOnlyFaultIsToWaitBehindAnother) {
+    EngineJob job({0, 1, 2});
+    // Down the chain 2 -> 0 -> 1: rank 1 waits for one that waits itself.
+    std::vector<std::vector<float>> buffers(10, std::vector<float>(100, 1));
+    for (int number = 0; number < 10; ++number) {
+        CallRequest call = sumOf(buffers[number]);
+        call.collective = Collective::kBroadcast;
+        call.root = 2;
+        const Rank rank = number % 2;
+        job.start(rank, std::move(call), {"chain"}, rank == 0 ? seconds(60) : milliseconds(400));
+    }
+    ASSERT_TRUE(job.runFor([&] { return !job.group(1).failure().ok(); }, seconds(10)));
+    EXPECT_THAT(job.group(1).failure().what(),
+                AllOf(HasSubstr("broadcast #0"), HasSubstr("gave up on rank 0 (place 0) after")));
+}
+
 // HANG-03, https://github.com/xorbitsai/xoscar/pull/200: what the kernel of a stopped process
 // answers proves nothing, so its engine must.
 class Unresponsive : public Deadline {
@@ -166,6 +210,29 @@ TEST_P(Unresponsive, RankIsNamedOnceWithinTwoSecondsAndWhenItAnswersAgain) {
                 HasSubstr("rank 2 (place 2) answers again, after "));
     for (Rank rank = 0; rank < 3; ++rank) EXPECT_TRUE(isFilledWith(buffers[rank], 3)) << rank;
     for (Rank rank = 0; rank < 3; ++rank) EXPECT_TRUE(job.group(rank).failure().ok());
+}
+
+TEST(UnresponsiveRanks, AreNamedTogetherAndCountedWhenTheyAreMany) {
+    EngineJob job(std::vector<int>{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
+    std::vector<std::vector<float>> buffers(12, std::vector<float>(100, 1));
+    for (Rank rank = 0; rank < 12; ++rank) {
+        job.start(rank, sumOf(buffers[rank]), {"direct"}, seconds(20));
+        if (rank > 0) job.stop(rank);
+    }
+    const auto linesOf = [](const std::string& text) {
+        return std::count(text.begin(), text.end(), '\n');
+    };
+    testing::internal::CaptureStderr();
+    job.runFor([] { return false; }, seconds(2));
+    const std::string silent = testing::internal::GetCapturedStderr();
+    EXPECT_EQ(linesOf(silent), 1) << silent;
+    EXPECT_THAT(silent, HasSubstr("rank 8 (place 8) and 3 more ranks are unresponsive"));
+    for (Rank rank = 1; rank < 12; ++rank) job.letGo(rank);
+    testing::internal::CaptureStderr();
+    ASSERT_TRUE(job.runFor([&] { return isFilledWith(buffers[0], 12); }, seconds(1)));
+    const std::string back = testing::internal::GetCapturedStderr();
+    EXPECT_LE(linesOf(back), 11) << back;
+    EXPECT_THAT(back, HasSubstr(" again, after "));
 }
 
 TEST_P(Unresponsive, IsNoRankThatIsOnlyLate) {
