@@ -32,9 +32,19 @@ HWY_INLINE ByteVector loadBytes(const std::byte* from) {
     return hn::LoadU(ByteTag(), reinterpret_cast<const std::uint8_t*>(from));
 }
 
+/// Of vectors on their own.
+template <typename Lanes>
+struct PackedApart {
+    template <std::size_t kCount, typename Value>
+    static HWY_INLINE void packAll(const Value (&values)[kCount], ByteVector (&packed)[kCount]) {
+        for (std::size_t i = 0; i < kCount; ++i) packed[i] = Lanes::pack(values[i]);
+    }
+};
+
 /// Types that are added as they are stored.
 template <typename T>
-struct PlainLanes {
+struct PlainLanes : PackedApart<PlainLanes<T>> {
+    static constexpr bool kScalesAlways = true;  // memory takes longer
     static constexpr std::size_t kElementBytes = sizeof(T);
     using Tag = hn::ScalableTag<T>;
     using Value = hn::Vec<Tag>;  // one vector of elements, ready for arithmetic
@@ -61,6 +71,7 @@ struct PlainLanes {
 /// What both 16-bit floating types share: one vector of them is two of f32.
 template <typename Derived>
 struct WideLanes {
+    static constexpr bool kScalesAlways = false;
     static constexpr std::size_t kElementBytes = 2;
     using Tag = hn::ScalableTag<float>;
     using Half = hn::Vec<Tag>;
@@ -89,6 +100,7 @@ struct WideLanes {
 struct Bfloat16Lanes : WideLanes<Bfloat16Lanes> {
     using BitsTag = hn::RebindToUnsigned<Tag>;
     using Bits = hn::Vec<BitsTag>;
+    using ShortTag = hn::ScalableTag<std::uint16_t>;
 
     static HWY_INLINE Value load(const std::byte* from) {
         const Bits pair = hn::BitCast(BitsTag(), loadBytes(from));
@@ -100,8 +112,37 @@ struct Bfloat16Lanes : WideLanes<Bfloat16Lanes> {
         const Bits odd = hn::And(rounded(value.second), hn::Set(BitsTag(), 0xFFFF0000u));
         return hn::BitCast(ByteTag(), hn::Or(even, odd));
     }
+    /// The same bits. Rounding costs more than the sum, and NaN is what makes it dear: looked for
+    /// in all of them at once (infinities of both signs pass for it, and go the longer way).
+    template <std::size_t kCount>
+    static HWY_INLINE void packAll(const Value (&values)[kCount], ByteVector (&packed)[kCount]) {
+        Half all = hn::Add(values[0].first, values[0].second);
+        for (std::size_t i = 1; i < kCount; ++i)
+            all = hn::Add(all, hn::Add(values[i].first, values[i].second));
+        if (HWY_LIKELY(hn::AllFalse(Tag(), hn::IsNaN(all)))) {
+            for (std::size_t i = 0; i < kCount; ++i) packed[i] = packNumbers(values[i]);
+        } else {
+            for (std::size_t i = 0; i < kCount; ++i) packed[i] = pack(values[i]);
+        }
+    }
 
 private:
+    /// Of values that are not NaN: the lower halves of all elements in one vector, the upper ones
+    /// in another, which are one more where the lower ones say so.
+    static HWY_INLINE ByteVector packNumbers(Value value) {
+        const ShortTag shorts;
+        const Bits even = hn::BitCast(BitsTag(), value.first);
+        const Bits odd = hn::BitCast(BitsTag(), value.second);
+        const auto upper =
+            hn::OddEven(hn::BitCast(shorts, odd), hn::BitCast(shorts, hn::ShiftRight<16>(even)));
+        const auto lower =
+            hn::OddEven(hn::BitCast(shorts, hn::ShiftLeft<16>(odd)), hn::BitCast(shorts, even));
+        const auto one = hn::Set(shorts, std::uint16_t{1});
+        const auto sticky = hn::SaturatedAdd(lower, hn::And(upper, one));
+        const auto isUp = hn::Gt(sticky, hn::Set(shorts, std::uint16_t{0x8000}));
+        return hn::BitCast(ByteTag(), hn::IfThenElse(isUp, hn::Add(upper, one), upper));
+    }
+
     /// The upper 16 bits are the nearest bf16, ties to even; NaN stays NaN.
     static HWY_INLINE Bits rounded(Half value) {
         const Bits bits = hn::BitCast(BitsTag(), value);
@@ -113,7 +154,7 @@ private:
 };
 
 /// f16 by the processor's own conversion (F16C or NEON: nearest, ties to even, NaN kept).
-struct Float16Lanes : WideLanes<Float16Lanes> {
+struct Float16Lanes : WideLanes<Float16Lanes>, PackedApart<Float16Lanes> {
     using HalfBytes = hn::Half<ByteTag>;
     using StoredHalf = hn::Rebind<hwy::float16_t, Tag>;
 

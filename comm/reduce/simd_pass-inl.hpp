@@ -27,16 +27,13 @@ public:
     explicit HWY_INLINE Pass(const Job& job) : job_(job) {}
 
     HWY_INLINE void run() const {
-        // Kept here, because stores through user pointers may change anything in memory.
-        const auto factor = Lanes::factor(job_.scale);
-        const std::size_t targets = job_.targetCount;
-        std::size_t at = job_.streaming ? bytesToLine() : 0;
-        slowly(0, at);
-        for (; job_.bytes - at >= kBlockBytes; at += kBlockBytes) {
-            block<kVectors>(at, targets, factor);
+        if constexpr (Lanes::kScalesAlways) {
+            pass<true>();
+        } else if (job_.scale == 1) {
+            pass<false>();
+        } else {
+            pass<true>();
         }
-        slowly(at, job_.bytes);
-        if (job_.streaming) hwy::FlushStream();
     }
 
 private:
@@ -50,6 +47,20 @@ private:
     static constexpr std::size_t kLine = 64;  // a non-temporal store must fill whole lines
     static_assert(kBlockBytes % kLine == 0);
 
+    template <bool kScales>
+    HWY_INLINE void pass() const {
+        // Kept here, because stores through user pointers may change anything in memory.
+        const auto factor = Lanes::factor(job_.scale);
+        const std::size_t targets = job_.targetCount;
+        std::size_t at = job_.streaming ? bytesToLine() : 0;
+        slowly(0, at);
+        for (; job_.bytes - at >= kBlockBytes; at += kBlockBytes) {
+            block<kVectors, kScales>(at, targets, factor);
+        }
+        slowly(at, job_.bytes);
+        if (job_.streaming) hwy::FlushStream();
+    }
+
     HWY_INLINE std::size_t sources() const { return kSources == 0 ? job_.sourceCount : kSources; }
 
     /// Up to the first target's next cache line; 0 when elements do not divide it.
@@ -58,7 +69,7 @@ private:
         return bytes % Lanes::kElementBytes == 0 && bytes <= job_.bytes ? bytes : 0;
     }
 
-    template <std::size_t kCount>
+    template <std::size_t kCount, bool kScales>
     HWY_INLINE void block(std::size_t at, std::size_t targets, Factor factor) const {
         Value sums[kCount];
         for (std::size_t i = 0; i < kCount; ++i) {
@@ -73,8 +84,12 @@ private:
                 sums[i] = Lanes::template apply<Op>(sums[i], value);
             }
         }
+        for (std::size_t i = 0; i < kCount; ++i) {
+            sums[i] = Op::template after<Lanes>(sums[i]);
+            if constexpr (kScales) sums[i] = Lanes::scale(sums[i], factor);
+        }
         ByteVector packed[kCount];
-        for (std::size_t i = 0; i < kCount; ++i) packed[i] = finish(sums[i], factor);
+        Lanes::packAll(sums, packed);
         for (std::size_t t = 0; t < job_.targetCount; ++t)
             store<kCount>(job_.target(t) + at, packed);
     }
@@ -103,7 +118,7 @@ private:
     HWY_NOINLINE void slowly(std::size_t from, std::size_t to) const {
         const auto factor = Lanes::factor(job_.scale);
         for (; to - from >= kVectorBytes; from += kVectorBytes) {
-            block<1>(from, job_.targetCount, factor);
+            block<1, true>(from, job_.targetCount, factor);
         }
         if (from != to) rest(from, to - from);
     }

@@ -277,6 +277,40 @@ TEST_P(ReducerTest, Num12Bfloat16RoundsOnce) {
     EXPECT_EQ(sum, std::vector<std::uint16_t>(65, 0x4204));  // 33
 }
 
+// Whether a block of numbers holds one that is none decides how it is rounded.
+TEST_P(ReducerTest, Bfloat16SumsRoundAlikeBesideWhatIsNoNumber) {
+    constexpr std::uint16_t kNan = 0x7FC1;
+    constexpr std::uint16_t kInfinity = 0x7F80;
+    for (const std::size_t every : {std::size_t{1} << 20, std::size_t{500}, std::size_t{37}}) {
+        std::mt19937 random(7);
+        std::vector<std::uint16_t> left(65536);
+        std::vector<std::uint16_t> right(left.size());
+        for (std::size_t i = 0; i < left.size(); ++i) {
+            left[i] = static_cast<std::uint16_t>(i);
+            if ((left[i] & 0x7F80) == 0x7F80) left[i] = 0x3F81;
+            // Half a unit of the last place and its neighbours, of either sign.
+            right[i] =
+                static_cast<std::uint16_t>((left[i] ^ (random() & 0x8000)) - 0x400 + random() % 3);
+            if ((right[i] & 0x7F80) == 0x7F80) right[i] = 0;
+            if (i % every != every / 2) continue;
+            left[i] = i % 2 == 0 ? kNan : kInfinity;
+            right[i] = i % 2 == 0 ? 0x3F80 : kInfinity | 0x8000;
+        }
+        const void* const sources[] = {left.data(), right.data()};
+        std::vector<std::uint16_t> sum(left.size());
+        reduce(DataType::kBfloat16, ReduceOp::kSum, sum.data(), sources, sum.size());
+        for (std::size_t i = 0; i < sum.size(); ++i) {
+            const auto a = static_cast<float>(decodeSmall(DataType::kBfloat16, left[i]));
+            const auto b = static_cast<float>(decodeSmall(DataType::kBfloat16, right[i]));
+            if (i % every == every / 2) {
+                ASSERT_TRUE(std::isnan(decodeSmall(DataType::kBfloat16, sum[i]))) << i;
+            } else {
+                ASSERT_EQ(sum[i], encodeSmall(DataType::kBfloat16, a + b)) << a << " + " << b;
+            }
+        }
+    }
+}
+
 TEST_P(ReducerTest, HalfPrecisionSumPassesItsOwnLimitOnTheWay) {
     // 60000 + 60000 - 60000 in f16: infinite only if an intermediate sum is rounded.
     const std::uint16_t big = encodeSmall(DataType::kFloat16, 60000.0);
