@@ -33,6 +33,9 @@ struct BenchOptions {
     int timeoutSeconds = 0;
     std::string jsonFile;
     bool hasIterations = false;
+    /// Ranks meet before each iteration, untimed: of calls with a root, where one rank may be calls
+    /// ahead of others, a time is then how long until all have their part.
+    bool meetsFirst = false;
 
     std::string format = "nccl";
     bool hasWire = false;

@@ -272,6 +272,10 @@ Result<BenchSession::Timed> BenchSession::time(const BenchCall& call, const Plac
     const auto start = std::chrono::steady_clock::now();
     double last = 0;
     for (int iteration = 0; iteration < options_.iterations; ++iteration) {
+        if (options_.meetsFirst && hasRoot(call.collective)) {
+            ISTHMUS_TRY(statusOf(isthmusBarrier(comm_, nullptr, nullptr)));
+            last = secondsSince(start);
+        }
         for (int part = 0; part < options_.aggregated; ++part) ISTHMUS_TRY(issue(call, places));
         const double now = secondsSince(start);
         timed.seconds.push_back((now - last) / options_.aggregated);

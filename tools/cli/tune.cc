@@ -252,6 +252,7 @@ void addTune(CLI::App& app, Action& chosen) {
     bench.stepFactor = 8;
     bench.iterations = 1000;
     bench.hasIterations = true;  // their median: a mean would be that of a few disturbed calls
+    bench.meetsFirst = true;
     sub->add_option("collectives", options->collectives, "all_reduce, all_gather, ...")->required();
     sub->add_option("-b", bench.minBytes, "least size: the whole operand")->capture_default_str();
     sub->add_option("-e", bench.maxBytes, "largest size")->capture_default_str();
@@ -266,6 +267,8 @@ void addTune(CLI::App& app, Action& chosen) {
     sub->add_option("-o", options->file, "write what ISTHMUS_ALGORITHM reads");
     addRankOptions(*sub, bench);
     sub->footer(
+        "Times are medians of the slowest rank's; calls with a root begin with an untimed "
+        "barrier.\n"
         "With ISTHMUS_ALGORITHM set, \"chosen\" is what it makes of the call: so a file is "
         "checked.\n"
         "Runs under isthmus run, torchrun, mpirun and srun; alone it starts its own ranks "
