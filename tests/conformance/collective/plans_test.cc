@@ -140,11 +140,14 @@ class RandomPlans : public testing::TestWithParam<std::string> {};
 TEST_P(RandomPlans, ThatHoldGiveTheDefinedResult) {
     const std::size_t wanted = environmentVariable("TESTS_WHOLE").has_value() ? 10'000 : 200;
     std::map<std::vector<int>, std::unique_ptr<EngineJob>> jobs;  // by nodes of ranks
+    constexpr std::size_t kMostJobs = 16;
     std::size_t held = 0;
     for (std::uint64_t seed = 0; held < wanted && seed < 3 * wanted; ++seed) {
         const RandomCall call = randomCall(seed, 0);
         if (call.plans.empty()) continue;
         if (!proveBothModels(call.collective, call.plans, call.nodeOfRank)) continue;
+        // libfabric's ofi_rxm takes 95 MB of each rank.
+        if (jobs.size() >= kMostJobs && !jobs.contains(call.nodeOfRank)) jobs.clear();
         auto& job = jobs[call.nodeOfRank];
         if (!job) job = std::make_unique<EngineJob>(call.nodeOfRank, GetParam());
         ASSERT_TRUE(RandomRun(*job, call, seed).run()) << "seed " << seed;
