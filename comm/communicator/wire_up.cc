@@ -199,10 +199,9 @@ void waitFor(Engine& engine, const Board& board, Time until) {
     if (!engine.waitUntil(hasHeardAll, std::min<Time>(until, engine.now() + kPatience))) {
         std::string silent;
         engine.withToken([&] { silent = board.silentOnes(); });
-        const std::chrono::duration<double> left = until - engine.now();
+        const auto left = std::chrono::round<std::chrono::seconds>(until - engine.now());
         log(LogLevel::kWarning, "between nodes: no answer over any transport from rank " + silent +
-                                    "; it is waited for another " +
-                                    std::to_string(static_cast<int>(left.count() + 0.5)) +
+                                    "; it is waited for another " + std::to_string(left.count()) +
                                     " s at most");
         engine.waitUntil(hasHeardAll, until);
     }
