@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <thread>
 
 #include "tests/support/rma/device_kinds.hpp"
+#include "tests/support/sanitized.hpp"
 
 namespace isthmus {
 namespace {
@@ -52,7 +52,7 @@ protected:
     template <typename Done>
     bool runUntil(const Done& isDone) {
         const SteadyClock clock;
-        const Time end = clock.now() + std::chrono::seconds(10);
+        const Time end = clock.now() + test::kPatience;
         while (!isDone()) {
             if (clock.now() > end) return false;
             step();

@@ -65,7 +65,7 @@ bool TransportWorld::runUntil(const std::function<bool()>& isDone,
                               std::chrono::milliseconds limit) {
     const SteadyClock wall;
     const Time end = now() + limit;
-    const Time wallEnd = wall.now() + std::chrono::seconds(20);
+    const Time wallEnd = wall.now() + 2 * test::kPatience;
     while (!isDone()) {
         if (now() > end || wall.now() > wallEnd) return false;
         if (step() == 0) idle();

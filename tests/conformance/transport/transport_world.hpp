@@ -11,6 +11,7 @@
 
 #include "comm/base/sleep_set.hpp"
 #include "comm/transport/transport.hpp"
+#include "tests/support/sanitized.hpp"
 
 namespace isthmus {
 
@@ -66,7 +67,7 @@ public:
     int step();
     /// Runs until `isDone` or, returning false, for about `limit`.
     bool runUntil(const std::function<bool()>& isDone,
-                  std::chrono::milliseconds limit = std::chrono::seconds(10));
+                  std::chrono::milliseconds limit = test::kPatience);
     /// Runs until nothing happens any more.
     void settle();
     /// False: cards move bytes, and cancelled operations wait until they do not.
