@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "benchmarks/scale/form.hpp"
-#include "comm/cost/simulation.hpp"
 #include "comm/selector/select.hpp"
 
 namespace isthmus::scale {

@@ -1,7 +1,6 @@
 #include "comm/algorithm/catalogue.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <numeric>
 

@@ -3,7 +3,6 @@
 #include <vector>
 
 #include "comm/algorithm/catalogue.hpp"
-#include "comm/plan/builder.hpp"
 
 namespace isthmus {
 

@@ -6,7 +6,6 @@
 #include "comm/algorithm/chunks.hpp"
 #include "comm/algorithm/node_level.hpp"
 #include "comm/algorithm/sharing.hpp"
-#include "comm/algorithm/two_level.hpp"
 #include "comm/algorithm/water_fill.hpp"
 
 namespace isthmus {

@@ -1,7 +1,5 @@
 #include "comm/bootstrap/port_holder.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <charconv>
 #include <filesystem>

@@ -1,6 +1,5 @@
 #include "comm/bootstrap/socket.hpp"
 
-#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>

@@ -13,7 +13,7 @@
 
 #include "comm/base/bytes.hpp"
 #include "comm/base/unique_fd.hpp"
-#include "comm/bootstrap/authenticate.hpp"
+#include "comm/bootstrap/job_key.hpp"
 #include "comm/bootstrap/socket.hpp"
 #include "comm/bootstrap/store_memory.hpp"
 #include "comm/bootstrap/store_wire.hpp"

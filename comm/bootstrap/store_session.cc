@@ -1,7 +1,5 @@
 #include "comm/bootstrap/store_session.hpp"
 
-#include <algorithm>
-
 #include "comm/base/assert.hpp"
 #include "comm/base/bytes.hpp"
 #include "comm/bootstrap/store_memory.hpp"

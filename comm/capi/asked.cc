@@ -1,7 +1,5 @@
 #include "comm/capi/asked.hpp"
 
-#include <cstdint>
-
 namespace isthmus {
 
 namespace {

@@ -5,7 +5,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <string>
 
 #include "comm/capi/made_operations.hpp"
 #include "comm/communicator/communicator.hpp"

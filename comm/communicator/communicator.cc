@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 
 #include "comm/base/log.hpp"
 #include "comm/communicator/call_check.hpp"
+#include "comm/communicator/formation.hpp"
 #include "comm/communicator/widened.hpp"
 
 namespace isthmus {

@@ -12,8 +12,8 @@
 
 #include "comm/base/unique_fd.hpp"
 #include "comm/communicator/exchanger.hpp"
-#include "comm/communicator/formation.hpp"
 #include "comm/communicator/runtime.hpp"
+#include "comm/engine/membership.hpp"
 #include "comm/selector/plan_cache.hpp"
 
 namespace isthmus {

@@ -1,7 +1,6 @@
 #include "comm/communicator/exchanger.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "comm/bootstrap/exchange.hpp"
 

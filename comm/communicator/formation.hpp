@@ -1,7 +1,5 @@
 #pragma once
 
-#include <chrono>
-#include <memory>
 #include <vector>
 
 #include <isthmus/status.hpp>

@@ -4,7 +4,6 @@
 
 #include "comm/base/assert.hpp"
 #include "comm/base/bytes.hpp"
-#include "comm/base/log.hpp"
 
 namespace isthmus {
 

@@ -6,7 +6,6 @@
 #include <map>
 #include <memory>
 #include <set>
-#include <string>
 #include <thread>
 #include <vector>
 

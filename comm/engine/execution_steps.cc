@@ -1,9 +1,7 @@
 // The six verbs of a Plan, done.
 #include <algorithm>
-#include <cstring>
 #include <span>
 
-#include "comm/base/assert.hpp"
 #include "comm/engine/engine.hpp"
 #include "comm/engine/execution.hpp"
 #include "comm/engine/membership.hpp"

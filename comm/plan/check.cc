@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <functional>
 
 #include "comm/plan/builder.hpp"
 #include "comm/plan/print.hpp"

@@ -1,6 +1,5 @@
 #include "comm/proof/walk.hpp"
 
-#include <numeric>
 #include <string>
 
 #include "comm/plan/chunking.hpp"

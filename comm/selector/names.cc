@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <vector>
 
 #include "comm/engine/call.hpp"
 #include "comm/selector/select.hpp"

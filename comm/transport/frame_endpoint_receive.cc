@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <cstring>
 
 #include "comm/transport/frame_endpoint.hpp"

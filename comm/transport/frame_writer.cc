@@ -1,7 +1,6 @@
 #include "comm/transport/frame_writer.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "comm/base/assert.hpp"

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <memory>
-
 #include "python/csrc/request.hpp"
 
 namespace isthmus::python {

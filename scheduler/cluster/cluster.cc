@@ -4,8 +4,6 @@
 #include <charconv>
 #include <map>
 #include <numeric>
-#include <optional>
-#include <tuple>
 
 namespace isthmus::scheduler {
 namespace {

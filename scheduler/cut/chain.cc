@@ -1,7 +1,6 @@
 #include "scheduler/cut/chain.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "scheduler/cut/chain_costs.hpp"
 

@@ -4,7 +4,6 @@
 #include <optional>
 #include <vector>
 
-#include "scheduler/cut/chain.hpp"
 #include "scheduler/model/model.hpp"
 
 namespace isthmus::scheduler {

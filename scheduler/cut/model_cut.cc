@@ -1,7 +1,6 @@
 #include "scheduler/cut/model_cut.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 #include "scheduler/cut/by_count.hpp"
 #include "scheduler/cut/chain.hpp"

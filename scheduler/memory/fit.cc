@@ -1,7 +1,6 @@
 #include "scheduler/memory/fit.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "scheduler/model/volumes.hpp"
 

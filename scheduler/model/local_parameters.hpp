@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "scheduler/model/job.hpp"
+#include "scheduler/axis.hpp"
 #include "scheduler/model/model.hpp"
 #include "scheduler/model/stage_cut.hpp"
 

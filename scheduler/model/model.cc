@@ -1,6 +1,5 @@
 #include "scheduler/model/model.hpp"
 
-#include <algorithm>
 #include <set>
 #include <unordered_map>
 

@@ -1,6 +1,5 @@
 #include "scheduler/prediction/prediction_json.hpp"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace isthmus::scheduler {

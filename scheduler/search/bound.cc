@@ -1,11 +1,8 @@
 #include "scheduler/search/bound.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
-#include <map>
-#include <numeric>
 
 namespace isthmus::scheduler {
 namespace {

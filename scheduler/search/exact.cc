@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <numeric>
-#include <utility>
 
 #include "comm/base/assert.hpp"
 #include "scheduler/search/bound.hpp"

@@ -1,6 +1,5 @@
 // The best assignment for given degrees.
 #include <algorithm>
-#include <set>
 
 #include "scheduler/search/bound.hpp"
 #include "scheduler/search/exact.hpp"

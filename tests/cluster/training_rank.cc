@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 
 #include "scheduler/prediction/node_bytes.hpp"
 #include "tests/cluster/training_step.hpp"

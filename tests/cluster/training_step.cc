@@ -1,7 +1,6 @@
 #include "tests/cluster/training_step.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <utility>

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <isthmus/communicator.hpp>
 #include <random>
 #include <vector>

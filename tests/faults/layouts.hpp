@@ -3,7 +3,6 @@
 #include <memory>
 #include <ostream>
 #include <string>
-#include <vector>
 
 #include "tests/faults/job.hpp"
 

@@ -5,9 +5,7 @@
 #include <signal.h>
 
 #include <chrono>
-#include <cstdio>
 #include <memory>
-#include <random>
 #include <string>
 #include <thread>
 #include <vector>

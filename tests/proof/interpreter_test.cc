@@ -1,4 +1,3 @@
-#include "tests/support/interpreter.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,6 @@
 #include "tests/support/local_job.hpp"
 
 #include <gtest/gtest.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>

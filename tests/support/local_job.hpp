@@ -3,7 +3,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "comm/algorithm/catalogue.hpp"

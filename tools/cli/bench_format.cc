@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <cmath>
 #include <string_view>
 
 #include "tools/cli/bench_json.hpp"

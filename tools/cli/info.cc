@@ -13,7 +13,7 @@
 #include "tools/cli/own_ranks.hpp"
 #include "tools/cli/reach_session.hpp"
 #include "tools/cli/subcommands.hpp"
-#include "topology/discover/select_interface.hpp"
+#include "topology/discover/net_device.hpp"
 #include "topology/model/snapshot.hpp"
 
 namespace isthmus::cli {

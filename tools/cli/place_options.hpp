@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "scheduler/placement/placement.hpp"
 #include "scheduler/prediction/model_search.hpp"
 
 namespace CLI {

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "scheduler/placement/placement.hpp"
 #include "tools/cli/place_options.hpp"
 
 namespace isthmus::cli {

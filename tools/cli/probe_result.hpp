@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "scheduler/cluster/cluster.hpp"
-#include "tools/cli/probe_link.hpp"
 
 namespace isthmus::cli {
 

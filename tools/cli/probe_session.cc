@@ -1,7 +1,5 @@
 #include "tools/cli/probe_session.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -12,6 +10,7 @@
 #include "comm/bootstrap/launch_environment.hpp"
 #include "tools/cli/bench_session.hpp"
 #include "tools/cli/probe_flops.hpp"
+#include "tools/cli/probe_link.hpp"
 #include "topology/discover/select_interface.hpp"
 #include "topology/model/snapshot.hpp"
 

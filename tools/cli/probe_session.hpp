@@ -1,5 +1,6 @@
 #pragma once
 
+#include <isthmus/types.hpp>
 #include "tools/cli/probe_result.hpp"
 
 namespace isthmus::cli {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <map>
 
 #include "comm/base/bytes.hpp"
 #include "comm/base/digest.hpp"

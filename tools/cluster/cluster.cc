@@ -11,6 +11,7 @@
 
 #include "tools/cluster/addresses.hpp"
 #include "tools/cluster/keeper.hpp"
+#include "tools/cluster/namespaces.hpp"
 #include "tools/cluster/report_line.hpp"
 
 namespace isthmus::cluster {

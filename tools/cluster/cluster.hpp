@@ -3,12 +3,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include <isthmus/status.hpp>
 
 #include "comm/base/unique_fd.hpp"
-#include "tools/cluster/namespaces.hpp"
 #include "tools/cluster/state.hpp"
 
 namespace isthmus::cluster {

@@ -3,7 +3,6 @@
 #include <sys/types.h>
 
 #include <chrono>
-#include <optional>
 #include <string>
 
 #include <isthmus/status.hpp>

@@ -3,7 +3,6 @@
 #include <hwloc.h>
 #include <sched.h>
 
-#include <cstdlib>
 #include <memory>
 
 namespace isthmus {

@@ -8,7 +8,6 @@
 
 #include <bit>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <map>
 #include <memory>

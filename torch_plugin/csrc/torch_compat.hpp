@@ -11,7 +11,6 @@
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
 #include <type_traits>
-#include <utility>
 
 #define ISTHMUS_TORCH_AT_LEAST(major, minor) \
     (TORCH_VERSION_MAJOR > (major) ||        \

@@ -3,7 +3,6 @@
 #include <isthmus/isthmus.h>
 
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>

@@ -3,7 +3,6 @@
 #include <concepts>
 #include <cstddef>
 #include <type_traits>
-#include <utility>
 
 #include <isthmus/isthmus.h>
 #include <isthmus/blocks.hpp>

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <iterator>
 #include <memory>
-#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>

@@ -4,7 +4,6 @@
 #include <complex>
 #include <concepts>
 #include <cstddef>
-#include <cstdint>
 #include <iterator>
 #include <ranges>
 #include <string>

@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <cstddef>
-#include <string>
 #include <string_view>
 #include <vector>
 

@@ -4,7 +4,6 @@
 #include <memory>
 
 #include "comm/base/clock.hpp"
-#include "comm/base/sleep_set.hpp"
 #include "comm/transport/frame_endpoint.hpp"
 #include "comm/transport/transport.hpp"
 

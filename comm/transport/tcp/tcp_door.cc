@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <list>
 
 #include "comm/base/descriptors.hpp"

@@ -2,8 +2,6 @@
 
 #include <sys/epoll.h>
 
-#include <algorithm>
-
 namespace isthmus {
 
 namespace {

@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "tests/conformance/collective/fold.hpp"
-#include "tests/conformance/collective/layouts.hpp"
 #include "tests/support/local_job.hpp"
 
 namespace isthmus::conformance {

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <vector>
-
 #include <isthmus/types.hpp>
 
 #include "tests/conformance/collective/data.hpp"

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <set>
 
-#include "comm/reduce/reducer.hpp"
 #include "tests/conformance/collective/layouts.hpp"
 #include "tests/conformance/collective/matrix.hpp"
 #include "tests/support/local_job.hpp"

@@ -6,8 +6,6 @@
 #include <complex>
 #include <cstring>
 #include <limits>
-#include <random>
-#include <thread>
 
 #include "comm/reduce/reducer.hpp"
 #include "tests/conformance/collective/data.hpp"

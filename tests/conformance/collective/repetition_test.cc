@@ -2,13 +2,11 @@
 // same bits. And few large ones.
 #include <gtest/gtest.h>
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cmath>
 #include <cstring>
 #include <deque>
-#include <numeric>
 #include <random>
 #include <thread>
 

@@ -2,8 +2,8 @@
 
 #include <cmath>
 #include <cstring>
-#include <numeric>
 
+#include "comm/base/digest.hpp"
 #include "comm/communicator/coalesced.hpp"
 #include "comm/communicator/packing.hpp"
 #include "tests/conformance/collective/definition.hpp"

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "comm/base/digest.hpp"
 #include "comm/communicator/communicator.hpp"
 
 namespace isthmus::conformance {

@@ -7,7 +7,6 @@
 #include <torch/library.h>
 #include <torch/version.h>
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstring>

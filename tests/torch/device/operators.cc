@@ -15,7 +15,6 @@
 #include <torch/library.h>
 
 #include <atomic>
-#include <cstring>
 
 #include "tests/torch/device/streams.hpp"
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "comm/plan/operand.hpp"
+
 namespace isthmus {
 
 PlanRunner::PlanRunner(const std::vector<Plan>& plans, bool isInPlace, unsigned seed)

@@ -5,7 +5,6 @@
 #include <random>
 #include <vector>
 
-#include "comm/plan/operand.hpp"
 #include "comm/plan/plan.hpp"
 
 namespace isthmus {

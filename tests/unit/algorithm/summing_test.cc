@@ -1,9 +1,6 @@
-#include "comm/algorithm/summing.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <numeric>
 
 #include "tests/unit/algorithm/plan_runner.hpp"
 #include "tests/unit/algorithm/plan_sets.hpp"

@@ -5,7 +5,6 @@
 #include <sys/un.h>
 
 #include <cerrno>
-#include <string>
 #include <vector>
 
 #include "comm/base/descriptors.hpp"

@@ -10,7 +10,6 @@
 
 #include "comm/base/bytes.hpp"
 #include "comm/base/unique_fd.hpp"
-#include "comm/bootstrap/exchange.hpp"
 #include "comm/bootstrap/unique_id.hpp"
 
 namespace isthmus {

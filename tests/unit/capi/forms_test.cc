@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <complex>
 #include <numeric>
 #include <vector>
 

@@ -4,8 +4,6 @@
 
 #include <array>
 #include <cstddef>
-#include <cstring>
-#include <numeric>
 #include <vector>
 
 #include "tests/support/local_job.hpp"

@@ -3,9 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include "comm/communicator/communicator.hpp"

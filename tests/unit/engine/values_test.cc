@@ -6,7 +6,6 @@
 #include "comm/engine/compiled_plan.hpp"
 #include "comm/engine/extents.hpp"
 #include "comm/plan/builder.hpp"
-#include "comm/plan/chunking.hpp"
 
 namespace isthmus::test {
 namespace {

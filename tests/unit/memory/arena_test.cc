@@ -11,7 +11,6 @@
 #include <sys/syscall.h>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>

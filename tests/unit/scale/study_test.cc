@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "benchmarks/scale/report.hpp"
 
 namespace isthmus::scale {

@@ -11,7 +11,7 @@
 #include "scheduler/cut/dag.hpp"
 #include "scheduler/cut/dhondt.hpp"
 #include "scheduler/cut/module_tree.hpp"
-#include "tests/unit/scheduler/shapes.hpp"
+#include "scheduler/model/generate.hpp"
 
 namespace isthmus::scheduler {
 namespace {

@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "scheduler/model/job.hpp"
 #include "scheduler/model/stage_cut.hpp"
 #include "tests/unit/scheduler/shapes.hpp"

@@ -2,7 +2,6 @@
 
 #include <random>
 
-#include "scheduler/search/orders.hpp"
 #include "scheduler/search/seating.hpp"
 #include "scheduler/traffic/collective_bytes.hpp"
 #include "scheduler/traffic/node_cost.hpp"

@@ -1,7 +1,6 @@
 // What only shared memory can do: mapped arenas, doorbells between processes, and proof of place.
 
 #include <gtest/gtest.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -3,10 +3,8 @@
 
 #include <array>
 #include <climits>
-#include <cstdint>
 #include <set>
 #include <thread>
-#include <vector>
 
 #include "tests/unit/capi/surface/alone.hpp"
 

@@ -5,7 +5,6 @@
 #include <climits>
 #include <cstdint>
 #include <random>
-#include <vector>
 
 #include "tests/unit/capi/surface/alone.hpp"
 
