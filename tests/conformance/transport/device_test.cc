@@ -248,6 +248,20 @@ TEST_P(Device, AnEndAtOnceCompletesTheTransfersBefore) {
     EXPECT_EQ(listener[0].ends.size(), 1U);
 }
 
+TEST_P(Device, AnEndInOrderMayBeCutShortUntilItIsTold) {
+    for (int steps = 0; steps < 12; ++steps) {
+        device[0]->disconnect(peer[0], RmaDevice::Ending::kDelivered);
+        for (int at = 0; at < steps; ++at) device[0]->progress(listener[0]);
+        if (listener[0].ends.empty()) device[0]->disconnect(peer[0], RmaDevice::Ending::kNow);
+        ASSERT_TRUE(runUntil([&] { return !listener[0].ends.empty(); })) << steps << " steps";
+        EXPECT_EQ(listener[0].ends, std::vector{peer[0]});
+        listener[0].ends.clear();
+        const auto again = device[0]->connect(device[1]->address());
+        ASSERT_TRUE(again.ok()) << again.status().what();
+        peer[0] = *again;
+    }
+}
+
 TEST_P(Device, WhatLiesOutsideARegistrationIsRefused) {
     const bool isStandIn = GetParam().ends_with("standin");
     // UCX would not refuse; the stand-in does it for all.

@@ -29,6 +29,7 @@ public:
     }
     void disconnect(RmaPeer id, Ending ending) override {
         Peer& peer = peers_.at(id);
+        if (peer.isDisconnected) return;  // inside; here it is told later
         if (peer.ending == Phase::kInside) return inside_->disconnect(id, ending);
         peer.ending = ending == Ending::kNow ? Phase::kDropping : Phase::kDelivering;
     }
