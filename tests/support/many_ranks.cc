@@ -114,7 +114,8 @@ double bytesOfPair(int ranks, LocalJob::Wires wires) {
         if (rank == 0) after = residentBytes();
         all.arrive_and_wait();
     });
-    return right == ranks ? (after - before) / (ranks * (ranks - 1) / 2) : -1;
+    const int pairs = ranks * (ranks - 1) / 2;
+    return right == ranks ? (after - before) / pairs : -1;
 }
 
 PlanSeconds secondsToPlan(int ranks, int ranksOfNode) {
